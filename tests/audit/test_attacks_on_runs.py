@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
-from tests.labelling.doubles import ask
+from tests.labelling.conftest import ask
 
 from quorate import PrivateClassifier, PublicPool
 from quorate.accounting import Repeated

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 from tests.direct.test_spool import CONFIG, KEYED, N, one_by_one, sparse_task, summed, task_of
 from tests.direct.test_spool import people as people  # a fixture
-from tests.ensemble.one_worker import OneWorker, in_this_process
+from tests.ensemble.conftest import OneWorker, in_this_process
 
 from quorate import Budget, Ledger, Schema
 from quorate.data.declared_schema import NumberColumn

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
-from tests.ensemble.one_worker import OneWorker
+from tests.ensemble.conftest import OneWorker
 from tests.ensemble.voters import KEY, learned
 
 from quorate.ensemble import (
@@ -80,7 +80,7 @@ def test_every_voter_is_the_one_that_the_whole_teacher_trains(model, n_classes, 
     assert light[3] == ConstantVoter(1)
 
 
-def loaded(_items: list[int]) -> list[bytes]:
+def loaded(_items: list[Any]) -> list[Any]:
     return [str("sklearn" in sys.modules).encode()]
 
 
@@ -110,7 +110,6 @@ def test_a_shard_that_is_not_solved_is_trained_by_the_teacher_that_is_sent_along
     assert learned(voter) == learned(teacher.train(X, y, 5))
 
 
-@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("model", "X", "n_teachers"),
     [
@@ -130,9 +129,6 @@ def test_what_the_solver_leaves_to_scikit_learn_is_sent_as_it_is(model, X, n_tea
 
 
 # --- trained elsewhere: the same teachers; plain linear ones travel as their numbers alone there too -----------------
-
-
-cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 K, C = 300, 2
 RNG = np.random.default_rng(3)
@@ -166,10 +162,6 @@ def test_the_teachers_of_a_worker_are_those_of_this_machine(model, sizes, folder
     assert list(folder.iterdir()) == []
 
 
-def says_what_is_loaded(items: list[Any]) -> list[Any]:
-    return [str("sklearn" in sys.modules).encode() for _ in items]
-
-
 @pytest.mark.heavy
 @pytest.mark.parametrize("whole", [False, True])
 def test_a_worker_loads_scikit_learn_only_for_teachers_that_are_made_of_it(whole, folder, monkeypatch):
@@ -177,7 +169,7 @@ def test_a_worker_loads_scikit_learn_only_for_teachers_that_are_made_of_it(whole
     if whole:  # a twin, which is found out
         monkeypatch.setattr(training, "lightest", lambda _teacher, pickled, *_args, **_kwargs: pickled)
     list(train_elsewhere(ClassifierTeacher(LogisticRegression()), parts(), scheduler=worker, **SHARED))
-    ((_, said),) = map_elsewhere(worker, says_what_is_loaded, [(0, None)])  # in the same process
+    ((_, said),) = map_elsewhere(worker, loaded, [(0, None)])  # in the same process
     assert said == str(whole).encode()
 
 

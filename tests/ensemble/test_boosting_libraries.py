@@ -10,9 +10,7 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from tests.ensemble.voters import private
 
-from quorate import PrivateClassifier, PublicPool, check
 from quorate.ensemble import ClassifierTeacher, dump_voters, load_voters
 from quorate.ensemble.teachers.classifier import ClassifierVoter, on_one_thread
 from quorate.ensemble.teachers.prior_matching import PriorMatchingTeacher
@@ -42,15 +40,6 @@ def models() -> dict[str, object]:
     }
 
 
-@pytest.mark.heavy
-@pytest.mark.parametrize("name", models())
-def test_texts_as_labels_and_missing_values(name):
-    X, y = rows(600)
-    student = HistGradientBoostingClassifier(max_iter=20)
-
-    assert private(models()[name], X, y, rows(150)[0], student, n_teachers=5).score(X, y) > 0.7
-
-
 @pytest.mark.parametrize("name", models())
 def test_a_shard_without_some_of_the_classes_votes_for_its_own(name):
     X, _ = rows(80, holes=False)
@@ -67,7 +56,6 @@ def test_labels_that_are_not_relabelled_would_fail():
         models()["xgboost"].fit(X, np.where(X[:, 0] > 0, 7, 2))
 
 
-@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("name", ["xgboost", "lightgbm"])
 @pytest.mark.parametrize("step", [False, True])
 def test_each_teacher_keeps_to_one_thread_and_draws_from_its_seed(name, step):
@@ -101,21 +89,6 @@ def test_the_same_shard_gives_the_same_trees_whatever_it_is_trained_beside(name)
     teacher.train(X[::-1], codes[::-1], 10)
 
     assert (teacher.train(X, codes, 9).estimator.predict_proba(X) == first).all()
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("name", models())
-@pytest.mark.parametrize(("leaf", "applies"), [(20, True), (2, False)])
-def test_a_leaf_that_wants_more_rows_than_a_shard_has_is_foreseen(name, leaf, applies):
-    leaves = {"scikit-learn": "min_samples_leaf", "xgboost": "min_child_weight", "lightgbm": "min_child_samples"}
-    model = models()[name].set_params(**{leaves[name]: leaf})
-    if name == "xgboost" and not applies:
-        model.set_params(min_child_weight=0.5)
-    X, y = rows(600, holes=False)
-    clf = PrivateClassifier(model, classes=CLASSES, epsilon=5.0, delta=1e-3, n_teachers=30, n_records=600)
-    told = check(clf, X, y, public=PublicPool(rows(200, holes=False)[0]))
-
-    assert ("teachers-are-constants" in {each.code for each in told.cautions}) == applies
 
 
 @pytest.mark.parametrize("name", ["xgboost", "lightgbm"])
@@ -154,7 +127,6 @@ def test_a_name_in_a_run_stands_for_small_trees(name, tmp_path):
     assert type(model_of(name, "teacher", folder=tmp_path)).__module__.startswith(name)
 
 
-@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("name", "library"),
     [("xgboost", "xgboost"), ("lightgbm", "lightgbm"), ("mine:net", "skorch"), ("mine:net", "torch")],

@@ -155,7 +155,6 @@ def test_a_weight_of_the_second_class_is_for_two():
         as_teacher(Boosts(20), classes=CLASSES)
 
 
-@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     "plain",
     [LogisticRegression(), weighted("balanced"), GridSearchCV(GaussianNB(), {"var_smoothing": [1e-9]}), GaussianNB()],

@@ -25,8 +25,6 @@ Y = (X[:, 0] > 0).astype(np.int64)
 
 
 class Fixed(ClassifierMixin, BaseEstimator):
-    """Predicts what it was told to, whatever that is."""
-
     def __init__(self, answer=None, contiguous=False):
         self.answer = answer
         self.contiguous = contiguous
@@ -41,10 +39,6 @@ class Fixed(ClassifierMixin, BaseEstimator):
         if isinstance(self.answer, Exception):
             raise self.answer
         return np.zeros(len(X), dtype=int) if self.answer is None else self.answer
-
-
-def trained(answer, y=(3, 5, 3)):
-    return ClassifierTeacher(Fixed(answer)).train(np.zeros((3, 1)), np.array(y), 1)
 
 
 @pytest.mark.heavy
@@ -110,7 +104,8 @@ def test_an_exception_in_fit_abstains():
     ],
 )
 def test_a_prediction_that_is_no_known_label_abstains(answer, votes):
-    assert trained(answer).vote(np.zeros((3, 1))).tolist() == votes
+    voter = ClassifierTeacher(Fixed(answer)).train(np.zeros((3, 1)), np.array([3, 5, 3]), 1)
+    assert voter.vote(np.zeros((3, 1))).tolist() == votes
 
 
 def test_every_nested_random_state_comes_from_the_seed():

@@ -14,7 +14,6 @@ import numpy as np
 import polars as pl
 import pytest
 import scipy.sparse
-from tests.ensemble.voters import private
 
 from quorate import PrivateClassifier, PublicPool
 from quorate.ensemble import (
@@ -50,15 +49,6 @@ case $1 in
   train) tail -n +2 "$2" | sed 's/.*,//' | sort | uniq -c | sort -rn | head -n 1 | sed 's/^ *[0-9]* //' > "$3/label" ;;
   vote) tail -n +2 "$3" | while read -r line; do cat "$2/label"; done > "$4" ;;
 esac
-"""
-NEAREST = """
-import csv, sys
-train, questions, votes = sys.argv[1:]
-rows = [[*map(float, row[:-1]), row[-1]] for row in list(csv.reader(open(train)))[1:]]
-with open(votes, "w") as file:
-    for row in list(csv.reader(open(questions)))[1:]:
-        near = min(rows, key=lambda each: sum((a - float(b)) ** 2 for a, b in zip(each, row)))
-        file.write(near[-1] + "\\n")
 """
 
 
@@ -101,9 +91,6 @@ def within_seconds(wanted) -> bool:
     return False
 
 
-# --- the protocol -------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("text", "keeps_model"), [(COMMONEST, False), (IN_TWO_STEPS, True)])
 def test_both_protocols_vote_and_vote_again(tmp_path, text, keeps_model):
     made = teacher(tmp_path, text, keeps_model=keeps_model)
@@ -119,16 +106,6 @@ def test_a_shard_without_rows_abstains_without_a_call(tmp_path):
     voter = teacher(tmp_path, "touch called").train(X[:0], Y[:0], 5)
 
     assert voter.vote(QUESTIONS).tolist() == [-1, -1, -1]
-
-
-@pytest.mark.heavy
-def test_through_the_classifier_with_texts_as_labels(tmp_path):
-    script(tmp_path, NEAREST, "teach.py")
-    made, labels = CommandTeacher(f"{sys.executable} -S -E teach.py", folder=tmp_path), np.array(["no", "yes"])[Y]
-    clf = private(made, X, labels, RNG.normal(size=(60, 2)), n_teachers=3)
-
-    assert clf.score(X, labels) > 0.8
-    assert any("a call of a command of the owner's" in each for each in clf.guarantee_.caveats)
 
 
 @pytest.mark.parametrize("files", ["csv", "parquet"])
@@ -194,9 +171,6 @@ def test_what_is_no_file_with_a_list_of_as_many_votes_is_a_failed_call(tmp_path,
 def test_codes_where_no_classes_are_declared(tmp_path):
     (tmp_path / "votes").write_text("1\n-1\n²\n")
     assert read_votes(tmp_path / "votes", 3, None).tolist() == [1, -1, -1]
-
-
-# --- what fails abstains, and is ended ----------------------------------------------------------------------------
 
 
 @pytest.mark.heavy
@@ -346,9 +320,6 @@ made.train(np.zeros((3, 1)), np.array([0, 1, 1]), 5).vote(np.zeros((1, 1)))
     assert within_seconds(lambda: is_gone(int(pid.read_text())))
 
 
-# --- what it sees, and what is seen of it -------------------------------------------------------------------------
-
-
 def test_its_environment_is_the_declared_one(tmp_path, monkeypatch):
     monkeypatch.setenv("SECRET_TOKEN", "hush")
     monkeypatch.setenv("R_LIBS", "/libraries")
@@ -415,7 +386,6 @@ def test_a_command_that_fails_on_public_rows_is_refused_before_anything_is_charg
 
 
 def refused(made: CommandTeacher, rows=X) -> str:
-    """What the rehearsal says of it."""
     with pytest.raises((CommandFailed, OSError)) as failed:
         made.on_public_rows().train(rows, Y, 1).vote(rows)
     return str(made.refusal(failed.value))
@@ -498,7 +468,6 @@ def test_a_file_without_the_right_to_be_executed_is_told_from_one_that_is_not_th
     CommandTeacher([str(script)])
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("command", "error", "said"),
     [
@@ -524,9 +493,6 @@ def test_a_script_that_is_not_there_is_named_with_the_nearest_one(tmp_path):
         CommandTeacher(["sh", "other.py"], folder=tmp_path)
     words = ["sh", "src/teach.R", "-c", "a line of code for teach.py", "--out=a.py", "nowhere.csv"]
     assert CommandTeacher(words, folder=tmp_path).command == tuple(words)
-
-
-# --- one teacher, one process; kept, and known again --------------------------------------------------------------
 
 
 @pytest.mark.heavy

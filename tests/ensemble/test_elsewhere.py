@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from sortedcontainers import SortedList
-from tests.ensemble.one_worker import OneWorker, in_this_process
+from tests.ensemble.conftest import OneWorker, in_this_process
 
 from quorate.ensemble import DaskScheduler
 from quorate.ensemble.workers.cluster import elsewhere, exchange, remote, scheduler
@@ -341,19 +341,13 @@ def test_items_are_asked_for_when_they_are_sent():
         (8786, "distributed.Client"),
     ],
 )
-def test_an_address_where_others_may_give_orders_is_refused(address, why, tmp_path):
+def test_an_address_where_others_may_give_orders_is_refused_and_tls_and_this_machine_are_taken(address, why, tmp_path):
     with pytest.raises(InvalidParameter, match=why):
         DaskScheduler(address, folder=tmp_path)
     if why == "plain TCP":
         DaskScheduler(address, folder=tmp_path, plain_tcp=True)
-
-
-@pytest.mark.default_cases(3)
-@pytest.mark.parametrize(
-    "address", ["tls://cluster:8786", "tcp://127.0.0.1:8786", "tcp://[::1]:8786", "tcp://localhost:1"]
-)
-def test_tls_and_this_machine_are_taken(address, tmp_path):
-    assert DaskScheduler(address, folder=tmp_path).address == address
+    for taken in ("tls://cluster:8786", "tcp://127.0.0.1:8786", "tcp://[::1]:8786", "tcp://localhost:1"):
+        assert DaskScheduler(taken, folder=tmp_path).address == taken
 
 
 def test_it_has_no_copy_so_that_an_estimator_with_it_can_be_cloned(tmp_path):

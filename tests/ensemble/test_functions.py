@@ -20,6 +20,8 @@ from quorate.ensemble import hash_shards
 from quorate.ensemble.functions import LONGEST, decode_value, encode_value, function_values, portable, split_rows
 from quorate.errors import InvalidParameter
 
+pytestmark = pytest.mark.mostly_heavy
+
 K = 6
 N = 60
 X = np.arange(float(N))[:, None]
@@ -42,13 +44,11 @@ def typed(value: object) -> object:
     return (type(value).__name__, value)
 
 
-@pytest.mark.heavy
 @given(value=discrete)
 def test_a_value_comes_back_from_its_text(value):
     assert typed(decode_value(encode_value(value))) == typed(value)
 
 
-@pytest.mark.heavy
 @given(one=discrete, other=discrete)
 def test_two_values_have_one_text_exactly_where_they_are_equal_and_of_one_type(one, other):
     assert (encode_value(one) == encode_value(other)) == (typed(one) == typed(other))
@@ -58,7 +58,7 @@ class Colour(enum.StrEnum):
     RED = "red"
 
 
-@pytest.mark.default_cases(4)
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("given_", "plain"),
     [(np.int8(-3), -3), (np.bool_(True), True), (np.str_("é"), "é"), (Colour.RED, "red"), (10**5000, 10**5000)],
@@ -80,6 +80,7 @@ def test_what_is_not_discrete_has_no_text(bad):
         encode_value(bad)
 
 
+@pytest.mark.quick
 def test_what_is_too_long_or_too_deep_has_no_text():
     nested: Any = 1
     for _ in range(40):
@@ -118,7 +119,6 @@ def parts() -> list[list[int]]:
     return [[row for row in range(N) if shard_of[row] == number] for number in range(K)]
 
 
-@pytest.mark.heavy
 def test_each_shard_is_asked_about_its_own_rows_and_labels_in_their_order():
     y = [f"label {row}" for row in range(N)]
     [told] = values(lambda X, y: tuple((int(x), str(label)) for x, label in zip(X[:, 0], y, strict=True)), y=y)
@@ -138,7 +138,6 @@ BAD = {
 }  # fmt: skip
 
 
-@pytest.mark.heavy
 def test_a_function_that_fails_or_has_no_discrete_value_abstains_in_silence(capfd, caplog):
     found = values(*BAD.values(), speaks)
     assert found == [[None] * K] * len(BAD) + [[7] * K]
@@ -146,7 +145,6 @@ def test_a_function_that_fails_or_has_no_discrete_value_abstains_in_silence(capf
     assert caplog.records == []
 
 
-@pytest.mark.heavy
 def test_one_bad_shard_abstains_alone():
     first = parts()[2][0]
 
@@ -159,7 +157,6 @@ def test_one_bad_shard_abstains_alone():
     assert told == ["fine"] * 2 + [None] + ["fine"] * 3
 
 
-@pytest.mark.heavy
 def test_cpu_time_that_runs_out_is_an_abstention():
     def endless(X: Any, y: Any) -> int:
         while 0 in X[:, 0]:
@@ -171,7 +168,6 @@ def test_cpu_time_that_runs_out_is_an_abstention():
     assert told == [None if number == owner else 1 for number in range(K)]
 
 
-@pytest.mark.heavy
 def test_what_a_function_leaves_behind_reaches_no_other_shard():
     seen: list[int] = []
 
@@ -184,7 +180,6 @@ def test_what_a_function_leaves_behind_reaches_no_other_shard():
     assert told == [2] * K
 
 
-@pytest.mark.heavy
 def test_one_changed_unit_changes_one_value_of_a_function_that_looks_at_everything():
     """Rows, labels, their types and widths, and the random generators."""
 
@@ -199,7 +194,6 @@ def test_one_changed_unit_changes_one_value_of_a_function_that_looks_at_everythi
         assert [number for number in range(K) if before[number] != after[number]] == [owner]
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("container", [pd.DataFrame, pl.DataFrame])
 def test_a_frame_stays_one_and_forgets_where_its_rows_stood(container):
     def told(X: Any, y: Any) -> tuple[str, int]:
@@ -209,7 +203,6 @@ def test_a_frame_stays_one_and_forgets_where_its_rows_stood(container):
     assert found == [(container.__module__.split(".")[0], 0)] * K
 
 
-@pytest.mark.heavy
 def test_values_do_not_depend_on_how_many_processes_compute_them():
     def draws(X: Any, y: Any) -> int:
         return random.randrange(2**60) + int(np.random.randint(2**30))  # noqa: NPY002
@@ -219,12 +212,14 @@ def test_values_do_not_depend_on_how_many_processes_compute_them():
     assert len(set(one)) == K
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("bad", [3, "f", None])
 def test_what_cannot_be_called_is_refused(bad):
     with pytest.raises(InvalidParameter, match="must be callable"):
         portable(bad)
 
 
+@pytest.mark.quick
 def test_what_cannot_be_sent_is_refused_and_its_content_not_told():
     lock, row = threading.Lock(), "a private row"
     with pytest.raises(InvalidParameter, match="cannot be sent to a worker process: TypeError") as refused:

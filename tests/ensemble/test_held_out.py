@@ -294,21 +294,21 @@ class TestUnitOutcomes:
 
     def test_bad_input(self):
         with pytest.raises(DataRefused, match="a unit has several rows"):
-            unit_outcomes(Says(0), X, Y, SLOTS, classes=[0, 1])
+            unit_outcomes(AboveMean(), X, Y, SLOTS, classes=[0, 1])
         with pytest.raises(DataRefused, match="differ in number"):
-            unit_outcomes(Says(0), X, Y[:-1], ALONE, classes=[0, 1])
+            unit_outcomes(AboveMean(), X, Y[:-1], ALONE, classes=[0, 1])
         with pytest.raises(DataRefused, match="must be class codes"):
-            unit_outcomes(Says(0), X, Y + 1, ALONE, classes=[0, 1])
+            unit_outcomes(AboveMean(), X, Y + 1, ALONE, classes=[0, 1])
         with pytest.raises(DataRefused, match="must be class codes"):
-            unit_outcomes(Says(0), X, Y * 1.0, ALONE, classes=[0, 1])
+            unit_outcomes(AboveMean(), X, Y * 1.0, ALONE, classes=[0, 1])
         with pytest.raises(InvalidParameter, match=r"predict\(X\)"):
             unit_outcomes(object(), X, Y, ALONE, classes=[0, 1])
         with pytest.raises(InvalidParameter, match="outside the declared classes"):
             unit_outcomes(LogisticRegression().fit(X, Y), X, Y, ALONE, classes=["no", "yes"])
         with pytest.raises(InvalidParameter, match=r"^grid must be "):
-            unit_outcomes(Says(0), X, Y, ALONE, classes=[0, 1], grid=1.5)
+            unit_outcomes(AboveMean(), X, Y, ALONE, classes=[0, 1], grid=1.5)
         with pytest.raises(PreconditionFailed, match="cannot be sent"):
-            unit_outcomes(DoesNotTravel(0), X, Y, ALONE, classes=[0, 1])
+            unit_outcomes(DoesNotTravel(), X, Y, ALONE, classes=[0, 1])
 
 
 @pytest.mark.heavy
@@ -349,14 +349,6 @@ class Fails:
         raise RuntimeError("a private reason")
 
 
-class Says:
-    def __init__(self, label):
-        self.label = label
-
-    def predict(self, X):
-        return np.full(len(X), self.label)
-
-
 class AboveMean:
     def predict(self, X):
         return (X[:, 0] < X.mean()).astype(int)
@@ -375,6 +367,6 @@ class Breaks:
         return np.zeros(len(X), dtype=int)
 
 
-class DoesNotTravel(Says):
+class DoesNotTravel(AboveMean):
     def __reduce__(self):
         raise TypeError("no")

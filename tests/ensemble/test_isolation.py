@@ -24,7 +24,14 @@ from tests.ensemble.voters import misbehave, speak
 from quorate import PrivateClassifier, PublicPool
 from quorate.ensemble import TrialFailed, tried
 from quorate.ensemble.workers import isolation
-from quorate.ensemble.workers.isolation import Lost, in_children, one_thread_each, seed_global_generators
+from quorate.ensemble.workers.isolation import (
+    Lost,
+    _framed,
+    _unframed,
+    in_children,
+    one_thread_each,
+    seed_global_generators,
+)
 from quorate.errors import InvalidParameter, PreconditionFailed, QuorateError
 
 
@@ -150,6 +157,11 @@ def test_what_a_teacher_writes_to_the_pipe_is_a_failure_of_its_own_and_no_error_
     assert in_children(scribbles, range(3), together=False) == [b"0", Lost.FAILED, b"2"]
 
 
+def test_results_are_read_as_they_were_written_and_anything_else_is_a_failure():
+    assert _unframed(_framed(b"one") + _framed(None) + _framed(b"")) == [b"one", Lost.FAILED, b""]
+    assert _unframed(b"anything else") == [Lost.FAILED]
+
+
 class Joined(bytes):
     def __len__(self) -> int:
         raise MemoryError
@@ -234,8 +246,6 @@ def test_no_core_file_is_written():
 
 
 class Loud(GaussianNB):
-    """A model that prints, warns and logs."""
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Loud:
         print("loud")
         warnings.warn("loud", UserWarning, stacklevel=2)

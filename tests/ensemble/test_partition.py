@@ -23,6 +23,7 @@ from quorate.ensemble import (
     partition_rows,
     seeds_of_units,
 )
+from quorate.ensemble.partition import _modulo
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.types import Secret, derive
 
@@ -82,6 +83,9 @@ def test_the_hash_rule_is_the_keyed_blake2b_of_the_slot():
     slow = [int.from_bytes(blake2b(row, key=key, digest_size=32).digest(), "big") % 7 for row in rows]
 
     assert hash_shards(rows, 7, KEY).reveal().tolist() == slow
+    words = np.array([[0, 0, 1, 2], [2**64 - 1] * 4], dtype=np.uint64)
+    for modulus in (1000, 2**40 + 1):
+        assert _modulo(words, modulus).tolist() == [(2**64 + 2) % modulus, (2**256 - 1) % modulus]
 
 
 @settings(max_examples=30)
@@ -128,7 +132,6 @@ def test_more_teachers_than_units_are_refused_without_telling_how_many_units(rul
     assert "21" not in str(refusal.value)
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("n_teachers", [0, -1, True, 2.0, "2", float("nan")])
 def test_a_number_of_teachers_that_is_none_is_refused(n_teachers):
     with pytest.raises(InvalidParameter, match="n_teachers"):

@@ -164,7 +164,6 @@ def _changed(**changes):
     return voter
 
 
-@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     "voter",
     [

@@ -55,8 +55,6 @@ class HidesItsArguments(NearestMean):
 
 
 class TakesMore(NearestMean):
-    """A constructor that takes more than it names."""
-
     def __init__(self, **more):
         super().__init__()
         vars(self).update(more)
@@ -111,8 +109,6 @@ class Sampled:
 
 
 class HoldsAModel:
-    """Has a scikit-learn model inside."""
-
     def __init__(self):
         self.inner = DecisionTreeClassifier()
 
@@ -197,7 +193,6 @@ def test_one_that_visibly_learned_something_is_refused(model, said):
         ClassifierTeacher(model)
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("model", "why"),
     [
@@ -332,7 +327,6 @@ def test_a_fitted_classifier_is_refused_even_then(teacher):
         check_unfitted(teacher, preprocessing="public")
 
 
-@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("teacher", "how", "said"),
     [

@@ -14,7 +14,6 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.pipeline import make_pipeline
@@ -22,13 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from tests.ensemble.voters import KEY, learned
 
 from quorate.data import load_adult, take
-from quorate.ensemble import (
-    ClassifierTeacher,
-    ClassifierVoter,
-    balanced_shards,
-    hash_shards,
-    train_chunk,
-)
+from quorate.ensemble import ClassifierTeacher, ClassifierVoter, balanced_shards, hash_shards, train_chunk
 from quorate.ensemble.functions import split_rows
 from quorate.types import Secret
 
@@ -131,47 +124,41 @@ def test_every_teacher_of_the_real_trainers_was_trained(name):
 # Cheating twins: each breaks the rule in one way, and the same comparison must see it.
 
 
-def with_a_pooled_scaler(units):
+def in_shards(units):
+    """All rows and labels, and which rows each teacher gets."""
     unit_keys, X, y = table(units)
     shards = hash_shards(unit_keys, K, KEY).reveal()
+    return X, y, [np.flatnonzero(shards == number) for number in range(K)]
+
+
+def with_a_pooled_scaler(units):
+    X, y, shards = in_shards(units)
     X = StandardScaler().fit(X).transform(X)
-    return [LogisticRegression().fit(X[shards == number], y[shards == number]) for number in range(K)]
+    return [LogisticRegression().fit(X[rows], y[rows]) for rows in shards]
 
 
 def with_blocks_of_rows(units):
     _, X, y = table(units)
-    blocks = np.array_split(np.arange(len(y)), K)
-    return [LogisticRegression().fit(X[rows], y[rows]) for rows in blocks]
+    return [LogisticRegression().fit(X[rows], y[rows]) for rows in np.array_split(np.arange(len(y)), K)]
 
 
 def with_a_shared_generator(units):
-    unit_keys, X, y = table(units)
-    shards = hash_shards(unit_keys, K, KEY).reveal()
+    X, y, shards = in_shards(units)
     generator = np.random.default_rng(0)
-    fitted = []
-    for number in range(K):
-        rows = np.flatnonzero(shards == number)
-        rows = rows[np.argsort(generator.random(rows.size))]
-        fitted.append(SGDClassifier(shuffle=False, random_state=0).fit(X[rows], y[rows]))
-    return fitted
+    shuffled = [rows[np.argsort(generator.random(rows.size))] for rows in shards]
+    return [SGDClassifier(shuffle=False, random_state=0).fit(X[rows], y[rows]) for rows in shuffled]
 
 
 def with_a_shared_warm_start(units):
-    unit_keys, X, y = table(units)
-    shards = hash_shards(unit_keys, K, KEY).reveal()
+    X, y, shards = in_shards(units)
     model = SGDClassifier(random_state=0, warm_start=True, max_iter=1, tol=None)
-    fitted = []
-    for number in range(K):
-        model.fit(X[shards == number], y[shards == number])
-        fitted.append((model.coef_.copy(), clone(model)))
-    return fitted
+    return [model.fit(X[rows], y[rows]).coef_.copy() for rows in shards]
 
 
 def with_rows_of_a_unit_apart(units):
-    unit_keys, X, y = table(units)
+    _, X, y = table(units)
     rows = [slot + bytes([copy]) for slot, (_, labels) in units.items() for copy in range(len(labels))]
     shards = hash_shards(rows, K, KEY).reveal()
-    assert len(rows) == len(unit_keys)
     return [LogisticRegression().fit(X[shards == number], y[shards == number]) for number in range(K)]
 
 
@@ -306,7 +293,6 @@ def test_one_changed_value_changes_no_other_shard(make, values, odds):
             assert RARE.encode() not in pickle.dumps(shard)
 
 
-@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("name", ["numpy", "pandas numbers", "polars categories", "polars enumerations"])
 def test_rows_that_are_merely_taken_would_be_coupled_so_that_these_tests_can_fail(name):
     make, values, odds = next(row[1:] for row in COLUMNS if row[0] == name)

@@ -12,14 +12,9 @@ import cloudpickle
 import joblib
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
-from scipy import sparse
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 from tests.ensemble.voters import KEY, misbehave, shards_of, speak
 
 from quorate.ensemble import (
@@ -37,6 +32,8 @@ from quorate.types import Secret
 
 # Test modules cannot be imported by a worker process; what they define travels by value.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+pytestmark = pytest.mark.mostly_heavy
 
 K = 6
 RNG = np.random.default_rng(8)
@@ -99,10 +96,6 @@ BY_SHARD = np.repeat(np.arange(float(K)), 2).reshape(-1, 1)
 SHARD_OF_ROW = Secret(np.repeat(np.arange(K), 2))
 
 
-def train_misbehaving(ways, *, together=False, **options):
-    return train(Misbehave(ways, together), BY_SHARD, np.zeros(2 * K, dtype=np.int64), SHARD_OF_ROW, **options)
-
-
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("together", [True, False])
 @pytest.mark.parametrize(
@@ -110,7 +103,8 @@ def train_misbehaving(ways, *, together=False, **options):
     [*((way, {}) for way in WAYS), ("kill the worker", {"n_jobs": 2}), ("spin", {"teacher_cpu_seconds": 0.3})],
 )
 def test_a_teacher_that_fails_abstains_alone(way, options, together):
-    voters = train_misbehaving({1: way, 4: way}, together=together, **options)
+    teacher, y = Misbehave({1: way, 4: way}, together), np.zeros(2 * K, dtype=np.int64)
+    voters = train(teacher, BY_SHARD, y, SHARD_OF_ROW, **options)
 
     assert [type(voter) for voter in voters] == [
         AbstainingVoter if number in {1, 4} else ConstantVoter for number in range(K)
@@ -131,7 +125,6 @@ class Shouts:
         raise ValueError("row")
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_nothing_a_teacher_says_reaches_the_terminal(n_jobs, capfd, caplog):
     ensemble = train_teachers(Talks(), X, Y, SHARDS, n_teachers=K, n_classes=2, key=KEY, n_jobs=n_jobs)
@@ -142,20 +135,7 @@ def test_nothing_a_teacher_says_reaches_the_terminal(n_jobs, capfd, caplog):
     assert caplog.records == []
 
 
-@pytest.mark.heavy
-def test_a_teacher_is_the_same_whatever_the_chunks_and_jobs_are():
-    teacher = ClassifierTeacher(RandomForestClassifier(3, max_depth=3))
-    whole = train(teacher)
-    in_chunks = [*train(teacher, numbers=range(4)), *train(teacher, numbers=range(4, K))]
-    backwards = train(teacher, numbers=range(K - 1, -1, -1))[::-1]
-    two_jobs = train(teacher, n_jobs=2)
-
-    expected = [voter.estimator.predict_proba(X).tobytes() for voter in whole]
-    assert len(set(expected)) == K
-    for others in (in_chunks, backwards, two_jobs):
-        assert [voter.estimator.predict_proba(X).tobytes() for voter in others] == expected
-
-
+@pytest.mark.quick
 def test_a_logistic_teacher_is_the_model_fitted_on_its_shard_alone():
     voters = train(ClassifierTeacher(LogisticRegression(), batched=False))
     slow = [LogisticRegression().fit(X[ROWS[number]], Y[ROWS[number]]).coef_ for number in range(K)]
@@ -170,6 +150,7 @@ class DrawsFromTheGlobalGenerator:
         return Remembers(np.random.random(), None, seed)  # noqa: NPY002
 
 
+@pytest.mark.quick
 def test_the_global_generator_is_each_teachers_own():
     whole = [voter.X for voter in train(DrawsFromTheGlobalGenerator())]
     last = [voter.X for voter in train(DrawsFromTheGlobalGenerator(), numbers=range(5, 6))]
@@ -178,7 +159,6 @@ def test_the_global_generator_is_each_teachers_own():
     assert whole[5:] == last
 
 
-@pytest.mark.heavy
 def test_a_teacher_is_given_its_rows_in_order_and_its_own_seed():
     for number, voter in enumerate(train(Remember())):
         assert (X[ROWS[number]] == voter.X).all()
@@ -187,20 +167,6 @@ def test_a_teacher_is_given_its_rows_in_order_and_its_own_seed():
     assert len({teacher_seed(KEY, number) for number in range(1000)}) == 1000
 
 
-@pytest.mark.heavy
-@pytest.mark.parametrize(
-    ("container", "kind"),
-    [(pl.DataFrame, pl.DataFrame), (sparse.csr_array, sparse.csr_array), (lambda a: pd.DataFrame(a), pd.DataFrame)],
-)
-def test_the_kind_of_container_stays(container, kind):
-    voter = train(Remember(), container(X), numbers=range(1))[0]
-
-    assert isinstance(voter.X, kind)
-    dense = voter.X.toarray() if kind is sparse.csr_array else voter.X.to_numpy()
-    assert (dense == X[ROWS[0]]).all()
-
-
-@pytest.mark.heavy
 def test_a_pandas_shard_tells_nothing_of_the_rows_beside_it():
     """Neither their number, through the index, nor their values, through the categories of the whole table."""
 
@@ -217,7 +183,6 @@ def test_a_pandas_shard_tells_nothing_of_the_rows_beside_it():
     assert before[1] == (["a", "b"], [0, 1])
 
 
-@pytest.mark.heavy
 def test_private_rows_are_not_written_to_disk(tmp_path, monkeypatch):
     monkeypatch.setenv("JOBLIB_TEMP_FOLDER", str(tmp_path))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
@@ -236,7 +201,6 @@ def test_private_rows_are_not_written_to_disk(tmp_path, monkeypatch):
     assert seen == []
 
 
-@pytest.mark.heavy
 def test_progress_counts_teachers():
     told = []
     train(Remember(), numbers=range(2, K), progress=lambda *numbers: told.append(numbers))
@@ -244,7 +208,6 @@ def test_progress_counts_teachers():
     assert told == [(done, 4) for done in range(1, 5)]
 
 
-@pytest.mark.heavy
 def test_what_an_interrupted_training_left_can_be_followed_by_another():
     def stop(done, total):
         raise KeyboardInterrupt
@@ -254,7 +217,6 @@ def test_what_an_interrupted_training_left_can_be_followed_by_another():
     assert len(train(Remember())) == K
 
 
-@pytest.mark.heavy
 def test_the_ensemble_tells_its_size_and_nothing_else():
     ensemble = train_teachers(ClassifierTeacher(LogisticRegression()), X, Y, SHARDS, n_teachers=K, n_classes=2, key=KEY)
 
@@ -267,6 +229,7 @@ def test_the_ensemble_tells_its_size_and_nothing_else():
         Ensemble((ConstantVoter(0),), n_classes=2)
 
 
+@pytest.mark.quick
 def test_chunks_make_an_ensemble():
     teacher = ClassifierTeacher(LogisticRegression())
     chunks = [Secret(train(teacher, numbers=numbers)) for numbers in (range(2), range(2, K))]
@@ -277,6 +240,7 @@ def test_chunks_make_an_ensemble():
     assert (count_votes(joined, X).reveal() == count_votes(whole, X).reveal()).all()
 
 
+@pytest.mark.quick
 def test_what_does_not_fit_is_refused_before_anything_is_trained():
     with pytest.raises(DataRefused, match="differ in number"):
         train(Remember(), y=Y[:-1])
@@ -303,14 +267,10 @@ class CannotTravel:
     def train(self, X, y, seed): ...
 
 
-class CannotArrive:
+class CannotArrive(Unreadable):
     def train(self, X, y, seed): ...
 
-    def __reduce__(self):
-        return int, ("not a number",)
 
-
-@pytest.mark.heavy
 def test_a_teacher_that_no_worker_can_have_is_refused():
     with pytest.raises(InvalidParameter, match="Wrap a classifier in ClassifierTeacher"):
         train(LogisticRegression())
@@ -320,7 +280,6 @@ def test_a_teacher_that_no_worker_can_have_is_refused():
         train(CannotArrive())
 
 
-@pytest.mark.heavy
 def test_code_that_became_importable_after_the_workers_started_is_found(tmp_path, monkeypatch):
     """As in a notebook that changes its directory, or its path, between two fits."""
     train(ClassifierTeacher(LogisticRegression()))
@@ -333,14 +292,6 @@ def test_code_that_became_importable_after_the_workers_started_is_found(tmp_path
     assert all(type(voter.estimator).__name__ == "Later" for voter in train(ClassifierTeacher(later())))
 
 
-@pytest.mark.heavy
-def test_a_pipeline_with_code_of_the_users_own_trains():
-    teacher = ClassifierTeacher(make_pipeline(FunctionTransformer(lambda rows: rows[:, :1]), LogisticRegression()))
-
-    assert all(coef.shape == (1, 1) for coef in (voter.estimator[-1].coef_ for voter in train(teacher)))
-
-
-@pytest.mark.heavy
 def test_the_users_own_joblib_works_after_teachers_were_trained():
     """A regression: workers taken from loky's shared pool left joblib with an executor that it could not use."""
     train(ClassifierTeacher(GaussianNB()))

@@ -384,7 +384,6 @@ def test_a_length_that_overflows_beside_a_model_without_weights_leaves_both_open
     assert counted_in_the_end([*nothing[:2], *ordinary[:1]], point, 3).tolist() == [[3, 0, 0]]
 
 
-@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("scale", [1e-170, 1e-160, 1e-155, 1e-150, 1.0])
 def test_scores_that_nearly_vanish_are_those_of_predict_at_every_scale(scale):
     rng = np.random.default_rng(3)
@@ -458,8 +457,6 @@ def test_a_single_tree_for_which_memory_ends_is_asked_in_a_process_of_its_own(mo
 
 
 class Short:
-    """A predict without memory in one process."""
-
     def __init__(self, here, predict):
         self.here, self.predict = here, predict
 

@@ -1,7 +1,8 @@
-"""Reservations and noise that write down what is asked of them, in one diary."""
+"""Reservations and noise that keep one diary, a reservation whose process dies, votes, streams and questions."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -11,12 +12,83 @@ import pytest
 
 from quorate.accounting import Repeated
 from quorate.errors import BudgetExhausted
+from quorate.labelling import History, OnlineAnswers, stages_of
 from quorate.ledger import Budget, Ledger, MemoryStore, SqliteStore
-from quorate.mechanisms import NoisyCounts
+from quorate.mechanisms import NoisyCounts, StableSparseVector
 from quorate.noise import OSNoise
+from quorate.types import IntArray
 
-SIGMA = 6.0
-BINARY = NoisyCounts(sigma=SIGMA, form="binary")
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+class Mortal:
+    """A reservation whose process dies at one of its acts: before or after a draw, before or after a store.
+
+    ``drawn`` holds the first number and the length of every block that was drawn.
+    """
+
+    def __init__(self, reservation, dies_at):
+        self.reservation, self.left, self.drawn = reservation, dies_at, []
+
+    def __getattr__(self, name):
+        return getattr(self.reservation, name)
+
+    def _live(self):
+        self.left -= 1
+        if self.left < 0:
+            raise Killed
+
+    def draw(self, purpose, count=1):
+        self._live()
+        block = self.reservation.draw(purpose, count)
+        self.drawn.append((block.first, block.count))
+        self._live()
+        return block
+
+    def store(self, block, answers):
+        self._live()
+        receipt = self.reservation.store(block, answers)
+        self._live()
+        return receipt
+
+
+def vector(cutoff=4, n_queries=1_000):
+    return StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=cutoff, n_queries=n_queries)
+
+
+def reserved(mechanism, n_labels):
+    """The reservation of a run of so many labels by a stream."""
+    purposes = {"label": n_labels, **stages_of(mechanism)}
+    return Ledger(budget=Budget(9.0, 1e-4)).reserve(mechanism.event, delta=1e-5, purposes=purposes, key="run")
+
+
+def paid(mechanism, purpose, *, delta=0):
+    """A reservation of one release at whatever it costs."""
+    return Ledger(budget=Budget(1e6, 1e-5)).reserve(mechanism.event, delta=delta, purposes={purpose: 1}, key="paid")
+
+
+def ask_all(strategy, pool, answer, *, n_classes=2, cap=None):
+    """Play the labelling service: every batch, and the past after it, until the strategy stops or its cap is met."""
+    cap, nothing = strategy.n if cap is None else cap, np.empty(0, dtype=np.int64)
+    past, batches = History(nothing, nothing, n_classes), []
+    while len(past.rows) < cap:
+        rows = strategy.next_batch(pool, past, np.random.default_rng([7, len(batches)]))[: cap - len(past.rows)]
+        if not len(rows):
+            break
+        batches.append(rows.tolist())
+        codes = np.array([answer(int(row)) for row in rows], dtype=np.int64)
+        past = History(np.concatenate([past.rows, rows]), np.concatenate([past.codes, codes]), n_classes)
+    return past, batches
+
+
+def ask(online: OnlineAnswers, digests: Sequence[bytes]) -> IntArray:
+    """Ask a batch; its rows are their own numbers."""
+    return online.ask(np.arange(len(digests)), digests)
+
+
+BINARY = NoisyCounts(sigma=6.0, form="binary")
 DELTA = 1e-5
 BUDGET = Budget(60.0, DELTA)
 
@@ -125,7 +197,6 @@ def cast_votes(n_queries: int, *, n_teachers: int = 100, n_classes: int = 2, see
 
 @pytest.fixture(scope="session")
 def votes():
-    """Make up votes."""
     return cast_votes
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest, chi2_contingency
-from tests.labelling.doubles import ask as ask_online
-from tests.labelling.doubles import vector
+from tests.labelling.conftest import ask as ask_online
+from tests.labelling.conftest import vector
 
 from quorate.accounting import Repeated
 from quorate.errors import BudgetExhausted, InvalidParameter
@@ -38,17 +38,13 @@ def soft(cutoff=3, n_queries=1000):
 
 def reserved(mechanism, purposes, store=None):
     """A ledger that may be left and opened again, and its one reservation."""
-    ledger = Ledger(budget=Budget(2.0, 1e-4), store=store or MemoryStore())
+    ledger = Ledger(budget=Budget(6.0, 1e-4), store=store or MemoryStore())
     whole = {**purposes, **stages_of(mechanism)}
     return ledger, ledger.reserve(mechanism.event, delta=DELTA, purposes=whole, key="run")
 
 
 def ask(stream, rows, noise, predictions=None):
-    """Answer rows as one block of labels."""
     return stream.answer("label", len(rows), lambda _: rows, noise, predictions=predictions)[1]
-
-
-# --- counted before it exists ---------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -151,78 +147,6 @@ def test_a_soft_label_counts_two_stages_more_than_the_open_one_at_first():
     assert 8 - reservation.remaining(STAGE) == 5
 
 
-# --- over any number of restarts ------------------------------------------------------------------------------------
-
-
-def thresholds_used(mechanism, acts):
-    """Play acts on up to two streams over one reservation; return how many thresholds a query was ever compared with.
-
-    An act is ("ask", which stream, is the query split) or ("restart",), which leaves every open stage behind.
-    """
-    store = MemoryStore()
-    used: set[int] = set()
-    ledger, reservation = reserved(mechanism, {"label": 500}, store)
-    streams: dict[int, Any] = {}
-    answers = []
-    for act, *how in acts:
-        if act == "restart":
-            ledger.close()
-            ledger, reservation = reserved(mechanism, {"label": 500}, store)
-            streams = {}
-            continue
-        which, split = how
-        stream = streams.setdefault(which, answering(mechanism, reservation))
-        seen: list[Any] = []
-        real = type(mechanism).step
-
-        def step(self, state, row, noise, seen=seen, real=real):
-            seen.append(state.noisy_threshold)
-            return real(self, state, row, noise)
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(type(mechanism), "step", step)
-            answers += ask(stream, [np.array(SPLIT if split else SURE)], OSNoise())
-        used |= {id(each) for each in seen}
-        KEPT.extend(seen)  # so that no id is given twice
-    left = reservation.remaining(STAGE)
-    ledger.close()
-    return len(used), left, answers
-
-
-KEPT: list[Any] = []
-
-ACTS = st.lists(
-    st.one_of(
-        st.tuples(st.just("ask"), st.integers(0, 1), st.booleans()), st.just(("restart",)),
-    ),
-    max_size=25,
-)  # fmt: skip
-
-
-@pytest.mark.heavy
-@settings(max_examples=40, deadline=None)
-@given(acts=ACTS, cutoff=st.integers(1, 6))
-def test_no_more_thresholds_are_used_than_were_paid_for(acts, cutoff):
-    KEPT.clear()
-    used, left, answers = thresholds_used(vector(cutoff), acts)
-    assert used <= cutoff - left
-    assert answers.count(0) + answers.count(-1) + answers.count(NEVER_ASKED) == len(answers)
-    assert answers.count(-1) <= used  # what was declined was asked
-
-
-def test_that_property_has_cases_that_use_every_stage():
-    KEPT.clear()
-    used, left, answers = thresholds_used(vector(3), [("ask", 0, True)] * 3 + [("ask", 0, False)])
-    assert (used, left, answers) == (3, 0, [-1] * 3 + [NEVER_ASKED])
-
-
-def test_two_streams_on_one_reservation_share_its_stages():
-    KEPT.clear()
-    acts = [("ask", 0, False), ("ask", 1, False)] + [("ask", 0, True)] * 10 + [("ask", 1, True)] * 10
-    used, left, _ = thresholds_used(vector(6), acts)
-    assert (used, left) == (6, 0)
-
-
 def test_after_a_restart_the_open_stage_is_spent():
     mechanism, store = vector(cutoff=6), MemoryStore()
     for counted in (2, 4, 6):  # the open stage, and the one that the next query may open
@@ -255,11 +179,7 @@ def test_a_run_of_labels_and_then_online_answers_share_the_stages():
     assert ask_online(online, [b"a"]).tolist() == [-1]  # what was declined is still free to ask
 
 
-# --- the law of the answers -----------------------------------------------------------------------------------------
-
-
 def patterns(answer_stream, rows, runs):
-    """How often each pattern of answers came."""
     found: dict[tuple[int, ...], int] = {}
     for seed in range(runs):
         pattern = tuple(answer_stream(rows, seed))
@@ -324,9 +244,6 @@ def test_soft_labels_have_the_law_of_the_mechanisms_own_steps():
     assert p_value(by_stream(mechanism, 0), by_steps(mechanism, 10**6), rows, runs=1500) > FALSE_ALARM
 
 
-# --- what does not fit is refused -----------------------------------------------------------------------------------
-
-
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize(
     "purposes",
@@ -365,10 +282,6 @@ INTERACTIVE = InteractiveNoisyMax(
 N = 60
 
 
-def interactive_votes(votes):
-    return Secret(votes(N, n_teachers=100, seed=3))
-
-
 class Student:
     """Predicts from what was released; remembers how much it was shown each time."""
 
@@ -390,10 +303,8 @@ def interactive_run(votes, student, *, die_after=None, store=None, mechanism=INT
             if done == die_after:
                 raise KeyboardInterrupt
 
-        return label(
-            interactive_votes(votes), mechanism, reservation, SeededNoise(5), block=block, predict=student,
-            progress=progress,
-        )  # fmt: skip
+        how = {"block": block, "predict": student, "progress": progress}
+        return label(Secret(votes(N, n_teachers=100, seed=3)), mechanism, reservation, SeededNoise(5), **how)
 
 
 @pytest.mark.heavy
@@ -440,9 +351,7 @@ def test_other_mechanisms_are_never_shown_a_prediction():
 
 def test_soft_labels_are_read_as_scores_and_classes():
     mechanism = SoftLabel(epsilon=5.0, delta=DELTA, cutoff=1, n_queries=10, bins=4)
-    ledger = Ledger(budget=Budget(6.0, 1e-4))
-    purposes = {"label": 4, **stages_of(mechanism)}
-    reservation = ledger.reserve(mechanism.event, delta=DELTA, purposes=purposes, key="run")
+    _, reservation = reserved(mechanism, {"label": 4})
     scores = np.array([[0.9] * 400, [0.1] * 400, [0.05, 0.3, 0.6, 0.9] * 100, [0.9] * 400])
     released = label(Secret(scores), mechanism, reservation, SeededNoise(1))
     assert released.declined.tolist() == [False, False, True, False]

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
-from itertools import combinations, product
-from math import exp
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,8 @@ import pytest
 from scipy import stats
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
-from tests.labelling.doubles import paid
+from tests.labelling.conftest import paid
+from tests.mechanisms.test_choice import permute_and_flip_law
 
 from quorate.accounting import PureDP, Repeated, epsilon
 from quorate.audit import PureClaim, audit_mechanism, audit_schedule
@@ -128,7 +128,6 @@ def test_a_score_that_noise_swamped_is_still_a_share():
     assert read_score(-9, NoisySum(4.0, 1), n_units=100).accuracy == 1
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("answer", "form"),
     [([3, 4], "single"), (3, "shares"), ([3], "shares"), ([3, 4, 5], "shares"), ([[3, 4]], "shares")],
@@ -218,37 +217,10 @@ def test_nothing_is_drawn_when_something_is_wrong():
     assert good.remaining("evaluation") == 1
 
 
-@pytest.mark.heavy
-def test_a_reservation_may_hold_it_among_other_things():
-    """One tight price for labels and their evaluation together."""
-    from quorate.accounting import Composed, DiscreteGaussian, Repeated
-
-    event = Composed((Repeated(DiscreteGaussian(40.0, 1.0), 100), RECORDS.event))
-    reservation = Ledger(budget=Budget(50.0, 1e-5)).reserve(
-        event,
-        delta=1e-6,
-        purposes={"label": 100, "evaluation": 1},
-        key="both",
-        charged_to={"label": 0, "evaluation": 1},
-    )
-    assert 0 <= evaluate(reservation=reservation, noise=OSNoise()).accuracy <= 1
-
-
 # --- a limit of prediction sets from private units: its price by another road, twins, and its slack ------------------
 
 
 KEY = Secret(bytes(range(32)))
-
-
-def law(scores: Any, epsilon_: float, sensitivity: float) -> Any:
-    """Return the law of permute-and-flip, by all subsets of coins: the choice is uniform among heads."""
-    heads = [exp(epsilon_ * (score - max(scores)) / (2 * sensitivity)) for score in scores]
-    chosen = np.zeros(len(scores))
-    for size in range(1, len(scores) + 1):
-        for up in combinations(range(len(scores)), size):
-            chance = np.prod([heads[j] if j in up else 1 - heads[j] for j in range(len(scores))])
-            chosen[list(up)] += chance / size
-    return chosen
 
 
 def plain_scores(counts: Any, share: float) -> Any:
@@ -270,7 +242,7 @@ def test_the_price_of_every_change_of_one_unit_by_another_road(share):
     laws = {}
     for counts in product(range(6), repeat=4):
         if sum(counts) <= 5:
-            laws[counts] = law(plain_scores(counts, share), 1.0, 1.0)
+            laws[counts] = permute_and_flip_law(plain_scores(counts, share), 1.0)
             own = mechanism.scores(np.array([counts]))[0] / mechanism.as_fraction.denominator
             np.testing.assert_allclose(own, plain_scores(counts, share), atol=1e-12)
             assert max(own) == 0  # the quantile itself is always there

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from contextlib import suppress
 from itertools import chain
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
-from tests.labelling.doubles import Killed, Mortal
+from tests.labelling.conftest import DiaryReservation, Killed, Mortal
 
 from quorate.accounting import Repeated
 from quorate.errors import InvalidParameter
@@ -26,9 +25,6 @@ from quorate.types import Secret
 FALSE_ALARM = 1e-6
 SIGMA = 6.0
 MECHANISM = NoisyCounts(sigma=SIGMA, form="binary")
-
-
-# --- the order -----------------------------------------------------------------------------------------------
 
 
 def test_a_block_is_charged_then_drawn_then_stored_and_only_then_returned(diary, votes):
@@ -103,10 +99,6 @@ def test_progress_is_told_before_each_block_and_at_the_end(diary, votes):
     assert told == [(0, 10), (4, 10), (8, 10), (10, 10)]
 
 
-# --- what is refused before anything is drawn ----------------------------------------------------------------
-
-
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("block", [0, -1, 2.0, True, None, "4"])
 def test_a_block_holds_at_least_one_query(block, diary, votes):
     reservation, noise = diary("label", 10)
@@ -174,9 +166,6 @@ def test_every_mechanism_with_a_price_a_query_labels(mechanism, sessions, votes)
     assert (released.codes >= 0).tolist() == released.answered.tolist()
     assert reservation.remaining("label") == 0
     assert reservation.remaining("online answer") == 5
-
-
-# --- a run that is killed ------------------------------------------------------------------------------------
 
 
 def test_a_block_in_flight_is_declined_as_interrupted_and_never_drawn_again(sessions, votes):
@@ -257,25 +246,11 @@ def test_however_often_a_seeded_run_is_killed_it_repeats_an_unbroken_one_but_for
     assert spent == fresh.ledger.spent  # charged once
 
 
-# --- the noise -----------------------------------------------------------------------------------------------
-
-
 def _noise_of(labelling, n_queries, sigma, *, block):
     """What was added to the votes, ``(n_queries,)``, by anything that is called as :func:`label` is."""
     counts = np.tile(np.array([[40, 60]]), (n_queries, 1))
-    mechanism = NoisyCounts(sigma=sigma, form="binary")
-    given = []
-    reservation = SimpleNamespace(
-        purposes={"label": n_queries},
-        event=Repeated(mechanism.event, n_queries),
-        charged_to=None,
-        blocks=lambda purpose: (),
-        draw=lambda purpose, count: (
-            given.append(count) or SimpleNamespace(purpose=purpose, first=sum(given) - count, count=count, answers=None)
-        ),
-        store=lambda block, answers: None,
-    )
-    released = labelling(Secret(counts), mechanism, reservation, SeededNoise(20260821), block=block)
+    reservation = DiaryReservation("label", n_queries, NoisyCounts(sigma=sigma, form="binary"))
+    released = labelling(Secret(counts), reservation.mechanism, reservation, SeededNoise(20260821), block=block)
     return released.answers - half_lead(counts)
 
 

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.labelling.doubles import reserved, vector
+from tests.labelling.conftest import reserved, vector
 
 from quorate.errors import InvalidParameter
 from quorate.labelling import Released, answering, label, stored_labels
-from quorate.labelling.release_log import ReleaseBuilder, never_asked
+from quorate.labelling.release_log import ReleaseBuilder
 from quorate.mechanisms import DECLINED, GaussianNoisyMax, NoisyCounts, SoftLabel
 from quorate.mechanisms.answers import half_lead
 from quorate.noise import OSNoise
@@ -117,7 +117,6 @@ def test_classes_have_no_vote_shares():
         released(CLASSES, [0, 1]).vote_shares(10)
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("n_teachers", [0, -1, 2.5, True, None])
 def test_a_share_is_of_a_number_of_teachers(n_teachers):
     with pytest.raises(InvalidParameter, match="n_teachers"):
@@ -178,13 +177,6 @@ def test_every_query_is_in_one_state_and_the_order_says_which(rows, cutoff):
     assert np.all(states.sum(axis=0) == 1)
 
 
-def gathered(mechanism, answers):
-    builder = ReleaseBuilder(mechanism, n_queries=len(answers), n_classes=2)
-    builder.put(0, len(answers), answers)
-    return builder.released()
-
-
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("mechanism", "answers", "expected"),
     [
@@ -197,9 +189,9 @@ def gathered(mechanism, answers):
     ],
 )
 def test_what_version_0_1_stored_as_declined_after_the_last_stage_was_never_asked(mechanism, answers, expected):
-    assert gathered(mechanism, answers).never_asked.tolist() == expected
+    assert released(mechanism, answers).never_asked.tolist() == expected
     noted = [NEVER_ASKED if skipped else answer for answer, skipped in zip(answers, expected, strict=True)]
-    assert gathered(mechanism, noted).never_asked.tolist() == expected
+    assert released(mechanism, noted).never_asked.tolist() == expected
 
 
 def test_a_stage_that_was_lost_with_a_process_is_noted_by_the_next_one():
@@ -229,7 +221,3 @@ def test_a_stream_that_is_asked_says_when_it_is_closed():
     assert not stream.closed  # its one stage is counted, and open here
     assert ask(SPLIT, SPLIT) == [DECLINED, NEVER_ASKED]
     assert stream.closed
-
-
-def test_the_mask_has_the_shape_of_the_answers():
-    assert never_asked(vector(1), np.empty(0, dtype=np.int64)).shape == (0,)

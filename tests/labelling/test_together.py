@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.release.test_block import Watched
 
 from quorate.accounting import PureDP, Repeated
 from quorate.errors import (
@@ -29,7 +30,7 @@ PURPOSE, MECHANISM = "online answer", NoisyCounts(sigma=6.0, form="binary")
 
 
 class Desk:
-    """Online answers of a ledger in memory; every act is an entry of a diary."""
+    """Online answers of a ledger in memory: the rows that were voted on, and what noise saw of the ledger."""
 
     def __init__(self, total=10, *, purposes=None, store=None, mechanism=MECHANISM, votes=(0, 1000)):
         self.store = store or MemoryStore()
@@ -40,14 +41,16 @@ class Desk:
         self.reservation = self.ledger.reserve(
             schedule, delta=1e-5, purposes={**purposes, **stages_of(mechanism)}, key="kept back"
         )
-        self.diary, self.votes, self.mechanism, self.purposes = [], np.array([votes]), mechanism, tuple(purposes)
+        self.votes, self.mechanism, self.purposes = np.array([votes]), mechanism, tuple(purposes)
+        self.diary, self.seen = [], []
         self.online = self.opened(Memo())
 
     def opened(self, memo):
-        return OnlineAnswers(self.count, self.mechanism, self.reservation, Noise(self), memo, 2, self.purposes)
+        noise = Watched(self.ledger, self.seen)
+        return OnlineAnswers(self.count, self.mechanism, self.reservation, noise, memo, 2, self.purposes)
 
     def count(self, rows):
-        self.diary.append(("votes", rows.tolist()))
+        self.diary.append(rows.tolist())
         return Secret(np.repeat(self.votes, len(rows), axis=0))
 
     def ask(self, *requests):
@@ -56,28 +59,6 @@ class Desk:
 
     def given(self, client):
         return self.ledger.quota(client).drawn
-
-
-class Noise:
-    seeded = False
-
-    def __init__(self, desk):
-        self.desk = desk
-
-    def at(self, purpose, index):
-        return Address(self.desk, index)
-
-
-class Address:
-    seeded = False
-
-    def __init__(self, desk, index):
-        self.desk, self.index = desk, index
-
-    def words(self, n):
-        blocks = [block for block in self.desk.reservation.blocks(PURPOSE) if block.first <= self.index]
-        self.desk.diary.append(("noise", blocks[-1].status if blocks else "uncharged"))
-        return OSNoise().words(n)
 
 
 def request(client, *digests, **more):
@@ -99,14 +80,14 @@ def test_64_waiting_requests_are_one_block_and_two_commits():
 def test_noise_is_drawn_after_the_block_is_durable_and_answers_leave_after_they_are_stored():
     desk = Desk()
     desk.ask(request("ann", b"a"), request("bob", b"b"))
-    assert {what for act, what in desk.diary if act == "noise"} == {"drawn"}
+    assert set(desk.seen) == {f"noise of {PURPOSE} 0 while drawn and not stored: {PURPOSE} 0"}
     assert [block.status for block in desk.reservation.blocks(PURPOSE)] == ["stored"]
 
 
 def test_that_test_catches_noise_without_a_charge():
     desk = Desk()
-    Noise(desk).at(PURPOSE, 0).words(1)
-    assert desk.diary == [("noise", "uncharged")]
+    Watched(desk.ledger, desk.seen).at(PURPOSE, 0).words(1)
+    assert desk.seen == [f"noise of {PURPOSE} 0 while drawn and not stored: nothing"]
 
 
 def test_a_query_that_two_clients_ask_together_is_drawn_once_and_charged_to_the_first():
@@ -115,7 +96,7 @@ def test_a_query_that_two_clients_ask_together_is_drawn_once_and_charged_to_the_
     assert (first.charged, second.charged) == (2, 1)
     assert first.codes[1] == second.codes[0] == second.codes[2]
     assert (desk.given("ann"), desk.given("bob")) == (2, 1)
-    assert desk.diary[0] == ("votes", [0, 1, 3])  # positions in all digests, one request after another
+    assert desk.diary[0] == [0, 1, 3]  # positions in all digests, one request after another
     [again] = desk.ask(request("cleo", b"c"))
     assert (again.charged, again.receipt) == (0, None)
 

@@ -3,7 +3,6 @@
 import math
 import sys
 from functools import cache
-from itertools import permutations
 
 import cloudpickle
 import numpy as np
@@ -13,7 +12,8 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
-from tests.labelling.doubles import paid
+from tests.labelling.conftest import paid
+from tests.mechanisms.test_choice import MECHANISMS, permute_and_flip_law
 
 from quorate.accounting import PureDP
 from quorate.ensemble import ClassifierTeacher, hash_shards, teacher_errors
@@ -93,17 +93,6 @@ class TestScores:
             assert np.abs(before - after).max() <= 100
 
 
-def law(scores, epsilon, sensitivity):
-    coins = [math.exp(epsilon * (s - max(scores)) / (2 * sensitivity)) for s in scores]
-    chances = np.zeros(len(scores))
-    for order in permutations(range(len(scores))):
-        alive = 1 / math.factorial(len(scores))
-        for candidate in order:
-            chances[candidate] += alive * coins[candidate]
-            alive *= 1 - coins[candidate]
-    return chances
-
-
 @pytest.mark.parametrize("kind", [PermuteAndFlip, Exponential])
 @given(
     scores=st.lists(st.integers(-40, 0), min_size=2, max_size=5),
@@ -111,11 +100,9 @@ def law(scores, epsilon, sensitivity):
     failure=st.floats(0.001, 0.9),
 )
 def test_the_chosen_score_is_rarely_further_behind_than_printed(kind, scores, epsilon, failure):
-    """By the exact law, for every set of scores."""
     mechanism = kind(epsilon=epsilon, sensitivity=3)
     behind = mechanism.shortfall(len(scores), failure)
-    weights = np.array([math.exp(epsilon * (s - max(scores)) / 6) for s in scores])
-    chances = law(scores, epsilon, 3) if kind is PermuteAndFlip else weights / weights.sum()
+    chances = dict(MECHANISMS)[kind](scores, epsilon, 3)
 
     assert chances[np.array(scores) < max(scores) - behind].sum() <= failure * (1 + 1e-9)
 
@@ -125,7 +112,7 @@ def test_that_bound_without_the_factor_two_would_be_passed():
     half = PermuteAndFlip(epsilon=2.0, sensitivity=3).shortfall(5, failure) / 2
 
     assert half < 8
-    assert law(scores, 2.0, 3)[1:].sum() > failure
+    assert permute_and_flip_law(scores, 2.0, 3)[1:].sum() > failure
 
 
 class TestChooseTeachers:
@@ -176,7 +163,6 @@ class TestChooseTeachers:
             self.choose(reservation=good, candidates=[Candidate(teacher=GOOD, n_teachers=k) for k in (2, 500)])
         assert good.remaining("tuning") == 1
 
-    @pytest.mark.default_cases(4)
     @pytest.mark.parametrize("bad", [0, -1, 1.5, True, "5", None])
     def test_a_candidate_has_a_number_of_teachers(self, bad):
         with pytest.raises(InvalidParameter, match=r"^n_teachers must be "):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.labelling.doubles import ask
+from tests.labelling.conftest import ask
 from tests.ledger.postgres_server import Server, running, why_not
 from tests.shell import shell
 

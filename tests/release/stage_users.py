@@ -58,8 +58,6 @@ def asked(answers: StableAnswers, reservation: Any, votes: str) -> str | None:
 
 @dataclass
 class Here:
-    """A user in this process."""
-
     path: str
     mechanism: StableSparseVector
     answers: StableAnswers

@@ -39,9 +39,6 @@ def reserved(store: MemoryStore) -> Any:
     return ledger.reserve(MECHANISM.event, delta=DELTA, purposes=stable_purposes(MECHANISM), key="questions")
 
 
-# --- users of every kind, in random schedules -------------------------------------------------------------------------
-
-
 def played(*how: str) -> list[dict[str, int]]:
     script = Path(__file__).with_name("stage_users.py")
     done = subprocess.run([sys.executable, str(script), *how], stdout=subprocess.PIPE, text=True, check=True)
@@ -57,9 +54,6 @@ def test_forked_threaded_copied_and_spawned_users_decline_no_more_than_was_paid_
     assert all(each["declined"] <= each["counted"] <= each["paid"] for each in honest)
     assert sum(each["declined"] == each["paid"] > 1 for each in honest) > n // 9  # they came to the end
     assert cheat["declined"] > cheat["counted"]  # without the two defences the same schedules decline more
-
-
-# --- each defence by itself -------------------------------------------------------------------------------------------
 
 
 def test_another_process_does_not_use_the_threshold_that_it_inherited(monkeypatch):
@@ -164,8 +158,6 @@ def test_a_forked_child_finds_every_turn_open():
         assert journal.this_process() != before
 
 
-# --- streams of labels ------------------------------------------------------------------------------------------------
-
 SURE, SPLIT = np.array([100_000, 0]), np.array([50, 50])
 SURE_SCORES, SPLIT_SCORES = np.array([0.99] * 5000), np.array([0.05, 0.35, 0.65, 0.95] * 25)
 ACTS = st.lists(
@@ -183,7 +175,7 @@ def stages_ended(mechanism: Any, acts: list[Any], *, defended: bool = True) -> t
     """Play users of one reservation over a store that they share; return stages that ended, were counted, were paid.
 
     Users are numbered. They copy one another, are forked (which is to have another process identity), and open the
-    ledger anew.
+    ledger anew. A stage whose threshold a query was compared with counts as ended.
     """
     total, store = stages_of(mechanism)[STAGE], MemoryStore()
     purposes = {"label": 500, **stages_of(mechanism)}
@@ -194,17 +186,18 @@ def stages_ended(mechanism: Any, acts: list[Any], *, defended: bool = True) -> t
         return ledger.reserve(mechanism.event, delta=DELTA, purposes=purposes, key="run")
 
     users: dict[int, Any] = {}
-    ended = 0
-    step = type(mechanism).step
+    ended, thresholds = 0, []
+    step = StableSparseVector.step
 
     def counted_step(self: Any, state: Any, row: Any, noise: Any) -> Any:
         nonlocal ended
         after, answer = step(self, state, row, noise)
         ended += after.stages_spent - state.stages_spent
+        thresholds.append(state.noisy_threshold)  # all of them are kept, so that no two have one identity
         return after, answer
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(mechanism), "step", counted_step)
+        patch.setattr(StableSparseVector, "step", counted_step)
         if not defended:
             patch.setattr(stages._Held, "goes_on", lambda self, _: bool(self.stages))
             draw = stages.draw
@@ -220,7 +213,7 @@ def stages_ended(mechanism: Any, acts: list[Any], *, defended: bool = True) -> t
             elif act == "fork":
                 patch.setattr(journal, "_token", object())
                 users = {number: replace(user, reservation=handle()) for number, user in users.items()}
-    return ended, total - handle().remaining(STAGE), total
+    return max(ended, len(set(map(id, thresholds)))), total - handle().remaining(STAGE), total
 
 
 def soft(cutoff: int) -> SoftLabel:

@@ -51,9 +51,6 @@ def silent(monkeypatch):
     monkeypatch.setattr(mechanism_module, "discrete_gaussian", lambda sigma, shape, noise: np.zeros(shape, dtype=int))
 
 
-# --- counts ----------------------------------------------------------------------------------------------------------
-
-
 def test_one_row_of_a_unit_counts_whatever_stands_around_it():
     rng = np.random.default_rng(4)
     groups = rng.integers(0, 60, 300).tolist()
@@ -109,9 +106,6 @@ def test_every_level_counts_its_nodes_exactly_and_opens_by_the_rule(silent):
             assert level.number == before[0].number + 1
             assert [n.tolist() for n in level.nodes] == [n.tolist() for n in marginals.after(*before).nodes]
         before = (level, noisy)
-
-
-# --- drawn, durable, stored, used ------------------------------------------------------------------------------------
 
 
 class Killed(BaseException):
@@ -328,8 +322,6 @@ def test_the_attack_on_whole_releases_proves_no_more_than_is_claimed_and_is_not_
 def test_the_attack_catches_a_release_with_little_noise():
     assert attacked(audited("add-or-remove", mu=5.0), "add-or-remove", 600).violated
 
-
-# --- rows ------------------------------------------------------------------------------------------------------------
 
 KINDS = Schema(
     {

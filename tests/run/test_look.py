@@ -13,6 +13,7 @@ from quorate.run.look import OUTSIDE
 
 N = 400
 SETTINGS = {"classes": ["no", "yes"], "epsilon": 2.0, "delta": 1e-5, "n_records": N}
+VOTES = {"n_teachers": 10, "queries": 30, "n_jobs": 1}
 
 
 def rows(n, seed):
@@ -98,17 +99,13 @@ def test_what_stands_in_both_tables_and_what_the_pool_does_not_know_is_said():
     assert "but for case, for blanks" in said
 
 
-def voting(**how):
-    return PrivateClassifier(**SETTINGS, n_teachers=10, n_jobs=1, allow_hopeless=True, **how)
-
-
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     "classifier",
     [
         pytest.param(direct(), id="drawn", marks=pytest.mark.heavy),
         pytest.param(direct(marginals=0), id="no marginals"),
-        pytest.param(voting(queries=30), id="votes"),
+        pytest.param(PrivateClassifier(**SETTINGS, **VOTES, allow_hopeless=True), id="votes"),
     ],
 )
 def test_cells_that_a_schema_does_not_declare_are_counted_by_column(classifier):
@@ -138,7 +135,7 @@ def test_cells_that_a_schema_does_not_declare_are_counted_by_column(classifier):
 def test_where_teachers_vote_the_look_is_there_too():
     X, y, pool = rows(N, 1), labels(N), rows(100, 2)
     X.loc[2, "crp"] = "<0.5"
-    votes = PrivateClassifier(**SETTINGS, n_teachers=10, queries=30, n_jobs=1)
+    votes = PrivateClassifier(**SETTINGS, **VOTES)
     said = printed(check(votes, X, y, public=PublicPool(pool), groups=[f"P{i}" for i in range(N)], look=True))
     assert "labels 400 of 400 can be used" in said
     assert "ids 400 of 400 can be used" in said

@@ -1,7 +1,11 @@
-"""Progress: bars where they can be drawn, else few lines; silence unless it is asked for; no private number."""
+"""Progress: bars where they can be drawn, else few lines, no private number; and how many processes are at work."""
 
 import io
+import subprocess
+import sys
+import warnings
 
+import numpy as np
 import pytest
 import rich.console
 
@@ -9,6 +13,7 @@ from quorate import LabelPrivateClassifier, PrivateLogisticRegression, PublicPoo
 from quorate.errors import InvalidParameter
 from quorate.run import progress as shown
 from quorate.run.progress import PlainLines, progress, wanted
+from quorate.run.resources import Threads, processes
 
 
 def lines_of(steps, *, seconds_a_step):
@@ -42,8 +47,6 @@ def test_in_a_log_there_is_a_line_a_stage_and_at_most_one_every_few_seconds():
 
 
 class Screen(io.StringIO):
-    """What is written to, and whether it is a terminal."""
-
     def __init__(self, *, tty):
         super().__init__()
         self._tty = tty
@@ -119,3 +122,43 @@ def test_an_estimator_is_silent_by_default_and_tells_its_stages_where_asked(name
     assert str(len(X)) not in err
     with pytest.raises(InvalidParameter, match="verbose must be"):
         make(verbose="loud").fit(X, Y, **public)
+
+
+TELL = "from quorate.run.resources import processes; print(processes(None), processes(-1), processes(2))"
+
+
+@pytest.mark.parametrize("usable", [1, 3, 64])
+def test_without_a_wish_each_processor_that_may_be_used_has_one(usable, monkeypatch):
+    monkeypatch.setattr("joblib.cpu_count", lambda: usable)
+    assert [processes(wish) for wish in (None, -1, 2)] == [usable, usable, 2]
+
+
+def test_the_tests_that_do_not_say_it_have_one_worker():
+    """And the processes that they start, which find it in their environment."""
+    said = subprocess.run([sys.executable, "-c", TELL], capture_output=True, text=True, check=True).stdout
+    assert said.split() == ["1", "1", "2"]
+    assert [processes(wish) for wish in (None, -1, 2)] == [1, 1, 2]
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_threads_keep_the_order_hold_few_parts_and_hear_what_their_caller_hears(n):
+    """What NumPy warns of may tell of a private row, so that a worker must be as deaf as who asked it."""
+    taken = []
+
+    def parts():
+        for part in range(50):
+            taken.append(part)
+            yield part
+
+    def infinite(part):
+        return float(np.float64(1.0 + part) / np.float64(0.0))
+
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("error")
+        assert list(Threads(n).map(infinite, range(20))) == [np.inf] * 20
+    squares = Threads(n).map(lambda part: part * part, parts())
+    assert next(squares) == 0
+    assert len(taken) <= n + 3
+    assert list(squares) == [part * part for part in range(1, 50)]
+    with pytest.raises(ZeroDivisionError):
+        list(Threads(n).map(lambda part: 1 // part, [1, 0, 1]))

@@ -16,8 +16,6 @@ K = 100
 
 
 class Memorises(DecisionTreeClassifier):
-    """Keeps what it was fitted on."""
-
     def fit(self, X, y, sample_weight=None):
         self.seen_ = (X, np.asarray(y), sample_weight)
         return super().fit(X, y, sample_weight=sample_weight)

@@ -14,8 +14,6 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import BernoulliNB, GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from tests.students.made_up_student_data import K, cast, labels, release, right, student_data_of, task, values
 
 from quorate import PrivateClassifier, PublicPool
@@ -70,9 +68,6 @@ def taught(student, released, X, classes, **changes):
     return student.fit(data)
 
 
-# --- declared classes ------------------------------------------------------------------------------------------
-
-
 @pytest.mark.default_cases(3)
 @every_student
 @pytest.mark.parametrize("classes", [("b", "a", "c"), (2, 0, 1)])
@@ -119,8 +114,6 @@ def test_without_any_answer_there_is_the_constant_first_class(student, mechanism
         assert drawn.predict(data.pool).tolist() == ["no"] * 20
 
 
-# --- tables ----------------------------------------------------------------------------------------------------
-
 NAMES = [f"c{column}" for column in range(12)]
 CONTAINERS = {
     "dense": np.asarray,
@@ -143,15 +136,6 @@ def test_a_student_learns_from_any_table_and_predicts_rows_like_it(student, mech
     points = pool if container is csr_array else rows
     fitted = taught(student, released, rows, ["no", "yes"], pool=pool, points=points)
     assert np.mean(fitted.predict(pool) == np.array(["no", "yes"])[truth]) > 0.75
-
-
-@pytest.mark.default_cases(2)
-@pytest.mark.parametrize(
-    "student", [AutoStudent, LabelStudent, NoiseAwareStudent, VoteShareStudent, SelfTraining, SpreadLabels]
-)
-def test_a_pipeline_may_be_taught(student):
-    data, truth = task(mechanism=values(sigma=20.0))
-    assert right(student(make_pipeline(StandardScaler(), LogisticRegression())), data, truth) > 0.85
 
 
 @pytest.mark.default_cases(2)
@@ -197,9 +181,6 @@ def test_the_students_file_opens_for_a_stranger_with_nothing_to_trust(student, m
     np.testing.assert_allclose(there.predict_proba(data.pool), fitted.predict_proba(data.pool))
 
 
-# --- what a student may see ------------------------------------------------------------------------------------
-
-
 def test_a_lesson_holds_public_rows_released_answers_and_public_facts_alone():
     assert {each.name for each in fields(StudentData)} == {
         "pool", "points", "queries", "released", "classes", "n_teachers", "seed", "declined", "one_unit", "prior",
@@ -224,8 +205,6 @@ def held(value: Any, seen: list[Any]) -> list[Any]:
 
 
 class Overhears:
-    """A student that keeps its data."""
-
     def __init__(self) -> None:
         self.lessons: list[StudentData] = []
 
@@ -312,9 +291,6 @@ def test_that_test_catches_a_student_that_reads_rows_without_an_answer(student, 
     assert not np.allclose(before, reads_all())
 
 
-# --- who is a student ------------------------------------------------------------------------------------------
-
-
 def test_a_bare_classifier_learns_from_whatever_was_released():
     for mechanism, expected in ((values(), VoteShareStudent), (labels(), LabelStudent)):
         data, _ = task(m=60, mechanism=mechanism)
@@ -328,7 +304,6 @@ def test_every_way_is_a_student_and_a_classifier_is_none():
     assert not isinstance(LogisticRegression(), Student)
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "way", [AutoStudent, LabelStudent, NoiseAwareStudent, VoteShareStudent, SelfTraining, SpreadLabels]
 )

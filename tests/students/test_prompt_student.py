@@ -90,7 +90,6 @@ def test_seeded_labels_are_not_written(tmp_path):
         student(guarantee=promised(seeded=True)).save(tmp_path / "prompt.json")
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"format": "quorate prompt 2"}', '{"format": "quorate prompt 1"}'])
 def test_another_file_is_refused(text):
     with pytest.raises(InvalidParameter, match="no prompt of quorate"):

@@ -143,9 +143,6 @@ def test_declared_shares_are_checked():
             check_class_shares(given, ["nein", "ja"])  # type: ignore[arg-type]
 
 
-# --- thresholds ------------------------------------------------------------------------------------------------------
-
-
 def test_balanced_is_the_mean_probability_of_the_pool():
     X, y = table()
     model = LogisticRegression().fit(X, y)

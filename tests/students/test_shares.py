@@ -74,33 +74,30 @@ def test_the_fit_is_that_of_a_slow_optimiser_that_knows_no_gradient(n_classes):
     assert slow_loss(parameters(model), z, shares, 0.2) <= found.fun + 1e-5
 
 
+def steps_to_the_bottom(theta, z, shares, noise_sd):
+    """How far each parameter is from where the slow loss is flat, by its slope and its bend."""
+    here = slow_loss(theta, z, shares, noise_sd)
+    for place in np.ndindex(*theta.shape):
+        step = np.zeros_like(theta)
+        step[place] = 1e-3
+        up, down = (slow_loss(theta + sign * step, z, shares, noise_sd) for sign in (1, -1))
+        yield abs(up - down) / 2e-3 / max(abs(up + down - 2 * here) / 1e-6, 1.0)
+
+
 @pytest.mark.heavy
 @given(seed=st.integers(0, 1_000), n_classes=st.integers(2, 4), noise_sd=st.sampled_from([0.05, 0.3, 2.0]))
 @settings(max_examples=15, deadline=None)
 def test_the_fit_stands_where_the_slow_loss_is_flat(seed, n_classes, noise_sd):
     X, shares = made_up(seed, n=12, width=2, n_classes=n_classes)
     theta, z = parameters(softmax(X, shares, noise_sd, X)), slow_points(X)
-    here = slow_loss(theta, z, shares, noise_sd)
-    for place in np.ndindex(*theta.shape):
-        step = np.zeros_like(theta)
-        step[place] = 1e-3
-        up, down = (slow_loss(theta + sign * step, z, shares, noise_sd) for sign in (1, -1))
-        slope, bend = (up - down) / 2e-3, (up + down - 2 * here) / 1e-6
-        assert abs(slope) <= 0.02 * max(abs(bend), 1.0)  # nowhere further than 0.02 from the bottom
+    assert max(steps_to_the_bottom(theta, z, shares, noise_sd)) <= 0.02
 
 
 def test_that_test_catches_a_prior_of_another_variance(monkeypatch):
     X, shares = made_up(n=12, width=2)
     monkeypatch.setattr("quorate.students.shares.PRIOR_VARIANCE", 4 * PRIOR_VARIANCE)
     theta, z = parameters(softmax(X, shares, 0.3, X)), slow_points(X)
-    slopes = []
-    for place in np.ndindex(*theta.shape):
-        step = np.zeros_like(theta)
-        step[place] = 1e-3
-        up, down = (slow_loss(theta + sign * step, z, shares, 0.3) for sign in (1, -1))
-        bend = (up + down - 2 * slow_loss(theta, z, shares, 0.3)) / 1e-6
-        slopes.append(abs(up - down) / 2e-3 / max(abs(bend), 1.0))
-    assert max(slopes) > 0.02
+    assert max(steps_to_the_bottom(theta, z, shares, 0.3)) > 0.02
 
 
 def test_a_half_lead_is_fitted_as_one_sigmoid_with_one_noise():
@@ -130,17 +127,18 @@ def test_neither_origin_nor_unit_of_a_measurement_matters(shift, factor):
     np.testing.assert_allclose(there, softmax(X, shares, 0.2, X)(X), atol=2e-3)
 
 
-@pytest.mark.default_cases(3)
+@pytest.mark.default_cases(4)
+@pytest.mark.parametrize("fit", [softmax, process])
 @pytest.mark.parametrize("container", [csr_array, csr_matrix])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int8, np.bool_])
-def test_indicators_are_the_same_sparse_and_dense(container, dtype):
+def test_indicators_are_the_same_sparse_and_dense(container, dtype, fit):
     rng = np.random.default_rng(2)
     X = (rng.random((30, 6)) < 0.3).astype(np.float64)
     X[:, 4], X[:, 5] = 0, 1
     shares = rng.normal(0.5, 0.3, size=(30, 2))
-    dense = softmax(X[:20], shares[:20], 0.2, X)(X)
+    dense = fit(X[:20], shares[:20], 0.2, X)(X)
     sparse = container(X.astype(dtype))
-    np.testing.assert_allclose(softmax(sparse[:20], shares[:20], 0.2, sparse)(sparse), dense, atol=1e-4)
+    np.testing.assert_allclose(fit(sparse[:20], shares[:20], 0.2, sparse)(sparse), dense, atol=1e-4)
 
 
 def test_small_integers_do_not_overflow():
@@ -161,15 +159,6 @@ def test_a_constant_column_says_nothing(constant):
     np.testing.assert_allclose(model(wider), softmax(X, shares, 0.2, X)(X), atol=2e-3)
     assert np.isfinite(model.weights).all()
     assert np.abs(model.weights[:, -1]).max() < 1e-3
-
-
-def test_typical_points_have_length_one():
-    X, _ = made_up(4, n=200)
-    standard = PoolStandardizer.of(X)
-    z = standard.scores(X, np.eye(3), np.zeros(3))
-    assert np.mean(np.sum(z**2, axis=1)) == pytest.approx(1)
-    np.testing.assert_allclose(z.mean(axis=0), 0, atol=1e-9)
-    np.testing.assert_allclose(z, slow_points(X), atol=1e-9)
 
 
 @given(seed=st.integers(0, 100))
@@ -235,9 +224,6 @@ def test_every_point_has_one_finite_row(spoil, fit):
     X, shares = made_up()
     with pytest.raises(InvalidParameter, match="one finite row"):
         fit(X, spoil(shares), 0.2, X)
-
-
-# --- coverage ------------------------------------------------------------------------------------------------
 
 
 def _p_value_of_errors(*, told, true, repeats=120, n=300):
@@ -354,16 +340,6 @@ def test_a_half_lead_is_one_regression_and_its_mirror_image():
     alone = slow_mean(pool, X, pair, 0.2, pool)[:, 1]
     np.testing.assert_allclose(model(pool)[:, 1], np.clip(alone, 0, 1), atol=1e-4)
     np.testing.assert_allclose(model.mean(pool).sum(axis=1), 1)
-
-
-def test_sparse_rows_are_the_same():
-    rng = np.random.default_rng(5)
-    pool = (rng.random((50, 8)) < 0.4).astype(float)
-    noisy = rng.normal(0.5, 0.3, size=(30, 2))
-    dense = process(pool[:30], noisy, 0.2, pool)(pool)
-    there = csr_array(pool)
-    sparse = process(there[:30], noisy, 0.2, there)(there)
-    np.testing.assert_allclose(sparse, dense, atol=1e-6)
 
 
 def p_value_of_a_process(*, told, true, repeats=100, n=30):

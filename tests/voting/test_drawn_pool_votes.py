@@ -39,9 +39,6 @@ def fitted():
     return estimator(ledger=ledger).fit(*wards(N, 1), schema=LISTS), ledger
 
 
-# --- price -----------------------------------------------------------------------------------------------------------
-
-
 def shifts_of(event, times=1):
     """How many unit shifts of discrete Gaussian noise an event is, by σ."""
     if isinstance(event, Composed):
@@ -120,9 +117,6 @@ def test_no_private_row_changes_what_is_asked_of_the_ledger(fitted):
     ledger = budget()
     estimator(ledger=ledger).fit(*wards(300, 2), schema=LISTS)
     assert ledger.reservations()[0].event == fitted[1].reservations()[0].event
-
-
-# --- what comes of it ------------------------------------------------------------------------------------------------
 
 
 def test_the_student_learns_and_reads_rows_by_the_schema(fitted):

@@ -6,7 +6,6 @@ shard of private rows as it would see them, and votes. ``python -m tests.voting.
 
 import sys
 import warnings
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -41,9 +40,6 @@ MARKS = ("<!-- cells -->\n", "<!-- end of cells -->\n")
 CLASSES = ["no", "yes"]
 N_PRIVATE, N_PUBLIC = 160, 120
 WORDS = (["fever", "cough", "pain"], ["well", "fine", "rest"])
-
-
-# --- data ---------------------------------------------------------------------------------------------------------
 
 
 def truth(rng, n):
@@ -93,12 +89,7 @@ DATA = {
 }
 
 
-# --- models -------------------------------------------------------------------------------------------------------
-
-
 class NearestMean:
-    """A plain class."""
-
     def fit(self, X, y):
         self.means = np.array([X[y == each].mean(axis=0) for each in (0, 1)])
 
@@ -200,27 +191,15 @@ MODELS = {
 }
 
 
-# --- cells --------------------------------------------------------------------------------------------------------
-
-
 def tried(model, data):
     """``"yes"``, or what is said where a cell cannot work."""
     rng = np.random.default_rng(7)
     y, shown = truth(rng, N_PRIVATE), truth(rng, N_PUBLIC)
     rows, public = DATA[data](rng, y), DATA[data](rng, shown)
     made = MODELS[model](data)
-    config = RunConfig(
-        classes=CLASSES,
-        epsilon=8.0,
-        delta=1e-3,
-        teacher=made,
-        student=pipeline(data) if data == "texts" else HistGradientBoostingClassifier(max_iter=5),
-        n_teachers=4,
-        allow_hopeless=True,
-    )
-    if data == "sparse rows":
-        config = replace(config, student=LogisticRegression())
-    key = Secret(bytes(32))
+    student = {"texts": pipeline("texts"), "sparse rows": LogisticRegression()}.get(data, DecisionTreeClassifier())
+    asked = {"classes": CLASSES, "epsilon": 8.0, "delta": 1e-3, "n_teachers": 4, "allow_hopeless": True}
+    config, key = RunConfig(teacher=made, student=student, **asked), Secret(bytes(32))
     try:
         task = prepare(
             config, rows, np.array(CLASSES)[y], public=PublicPool(public), groups=None, key=key, fingerprint_key=key,
@@ -278,7 +257,6 @@ def test_a_cell(model, data):
     assert SAID.get(expected, "yes") in tried(model, data)
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("steps", "takes"),
     [
@@ -295,7 +273,6 @@ def test_a_pipeline_takes_missing_values_where_its_steps_do(steps, takes):
 
 
 def rendered():
-    """The page's table."""
     lines = ["| model | " + " | ".join(DATA) + " |", "| --- " * (len(DATA) + 1) + "|"]
     lines += [
         f"| {model} | " + " | ".join(EXCEPTIONS.get((model, data), "yes") for data in DATA) + " |" for model in MODELS

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
-from tests.labelling.doubles import Killed, Mortal, ask
+from tests.labelling.conftest import Killed, Mortal, ask, reserved
 
 from quorate.accounting import Repeated
 from quorate.errors import BudgetExhausted, InvalidParameter
@@ -27,11 +27,9 @@ from quorate.labelling import (
     Strategy,
     VersionSpace,
     label_adaptively,
-    stages_of,
     stored_adaptively,
 )
 from quorate.labelling.adaptive import strategy_rng
-from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import (
     ConfidentNoisyMax,
     GaussianNoisyMax,
@@ -74,7 +72,6 @@ def votes_on(pool, *, n_teachers=100, seed=0):
 
 
 def go(strategy, reservation, *, pool=None, counts=None, noise=None, mechanism=MECHANISM, **more):
-    """Run the loop."""
     pool = make_pool() if pool is None else pool
     counts = votes_on(pool) if counts is None else counts
     noise = SeededNoise(5) if noise is None else noise
@@ -83,8 +80,6 @@ def go(strategy, reservation, *, pool=None, counts=None, noise=None, mechanism=M
 
 @dataclass(frozen=True)
 class Asks(Strategy):
-    """Asks for what it is told to, batch by batch."""
-
     batches: Any = ()
 
     def next_batch(self, pool, history, rng):
@@ -94,9 +89,6 @@ class Asks(Strategy):
                 return np.array(batch)
             done += len(batch)
         return np.empty(0, dtype=np.int64)
-
-
-# --- the order ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.default_cases(2)
@@ -172,21 +164,6 @@ def test_that_test_catches_a_loop_that_does_not_keep_the_order(cheat, diary):
     assert diary.faults(reservation.diary) or chosen_too_early(reservation.diary)
 
 
-# --- what a strategy can see ----------------------------------------------------------------------------------
-
-
-@pytest.mark.default_cases(1)
-@pytest.mark.parametrize("strategy", EVERY, ids=lambda strategy: type(strategy).__name__)
-def test_the_first_batch_is_the_same_whatever_the_votes_are(strategy, sessions_in_memory):
-    pool, first = make_pool(), []
-    for seed in range(3):
-        reservation = sessions_in_memory().reserve({"label": CAP})
-        counts = np.random.default_rng(seed).multinomial(100, [0.5, 0.5], size=N_POINTS).astype(np.int64)
-        go(strategy, reservation, pool=pool, counts=counts)
-        first.append([b.answers["rows"] for b in reservation.blocks("label") if b.answers["batch"] == 0])
-    assert first[0] == first[1] == first[2]
-
-
 def seen_through(strategy, sessions_in_memory):
     """Whether votes on rows that nobody asked for change what is asked: what a run with other such votes asks."""
     pool = make_pool()
@@ -243,9 +220,6 @@ def test_a_strategy_gets_points_past_and_chance_and_nothing_else(sessions_in_mem
         }  # fmt: skip
         assert set(history.codes.tolist()) <= {-1, 0, 1}
         assert isinstance(rng, np.random.Generator)
-
-
-# --- the cap --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.default_cases(2)
@@ -364,19 +338,13 @@ def test_what_a_strategy_hears_of_noisy_votes_is_the_class_they_stand_for(sessio
 def test_a_stream_answers_a_strategy(kind):
     bins = {"bins": 10} if kind is SoftLabel else {}
     mechanism = kind(epsilon=4.0, delta=1e-5, cutoff=8, n_queries=CAP, **bins)
-    ledger = Ledger(budget=Budget(10.0, 1e-4))
-    purposes = {"label": CAP, **stages_of(mechanism)}
-    reservation = ledger.reserve(mechanism.event, delta=1e-5, purposes=purposes, key="run")
-    pool = make_pool()
+    reservation, pool = reserved(mechanism, CAP), make_pool()
     counts = votes_on(pool, n_teachers=4_000)
     if kind is SoftLabel:
         counts = np.random.default_rng(0).random((N_POINTS, 4_000)) * 0.01 + (pool.points[:, [0]] > 0) * 0.9
     found = go(Margin(CAP, batch=8), reservation, mechanism=mechanism, pool=pool, counts=counts)
     assert len(found.rows) == CAP
     assert found.released.answered.any()
-
-
-# --- a run that is killed -------------------------------------------------------------------------------------
 
 
 class Spied(NoisyCounts):
@@ -387,16 +355,10 @@ class Spied(NoisyCounts):
         return NoisyCounts.release_many(self, counts, noise)
 
 
-def spied():
-    mechanism = Spied(SIGMA, "binary")
-    type(mechanism).drawn = []
-    return mechanism
-
-
 def promises_broken(deaths, strategy, sessions, resume=go, seed=5):
     """Kill a run at each of `deaths` acts, then let it end; say what it broke."""
-    mechanism, pool = spied(), make_pool()
-    counts, found = votes_on(pool), None
+    mechanism, pool = Spied(SIGMA, "binary"), make_pool()
+    Spied.drawn, counts, found = [], votes_on(pool), None
     counts[:, 1], counts[:, 0] = np.arange(N_POINTS) + 40, 160 - np.arange(N_POINTS)  # every point has its own
     counts = counts[np.argsort(np.argsort(pool.points[:, 0]))]
     before, broken = {}, set()
@@ -513,9 +475,6 @@ def test_a_strategy_that_cannot_repeat_itself_still_draws_no_more_than_its_cap(s
     found = go(Fickle(CAP), reservation, block=3)
     assert reservation.remaining("label") == 0
     assert len(set(found.rows.tolist())) == len(found.rows) <= CAP
-
-
-# --- what is left ---------------------------------------------------------------------------------------------
 
 
 def online(reservation, purposes, memo=None):

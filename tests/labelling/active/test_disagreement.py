@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
+from tests.labelling.conftest import ask_all
 
 from quorate.labelling.active import Disagreement, History, OracularCAL, Random, VersionSpace, thresholds
 from quorate.labelling.active.disagreement import ASKS_EVERYTHING
-
-NOTHING = np.empty(0, dtype=np.int64)
 
 
 class ThresholdErm(ClassifierMixin, BaseEstimator):
@@ -34,16 +33,7 @@ class ThresholdErm(ClassifierMixin, BaseEstimator):
 
 
 def play(strategy, pool, answer):
-    """Ask until the strategy stops; return what was asked and answered."""
-    past, batch = History(NOTHING, NOTHING, 2), 0
-    while len(past.rows) < strategy.n:
-        rows = strategy.next_batch(pool, past, np.random.default_rng(batch))[: strategy.n - len(past.rows)]
-        if not len(rows):
-            break
-        codes = np.array([answer(int(row)) for row in rows])
-        past = History(np.concatenate([past.rows, rows]), np.concatenate([past.codes, codes]), 2)
-        batch += 1
-    return past
+    return ask_all(strategy, pool, answer)[0]
 
 
 def noisy(pool, cut, error, seed):
@@ -54,7 +44,6 @@ def noisy(pool, cut, error, seed):
 
 
 def line(m, seed):
-    """A stream of m points in [-1, 1]."""
     return np.random.default_rng(seed).uniform(-1, 1, (m, 1))
 
 
@@ -106,9 +95,6 @@ def test_version_space_keeps_the_best_threshold_far_more_often_than_gamma():
         truth = (np.sort(pool[:, 0]) >= 0.2).astype(int)
         lost += not left[(best == truth).all(axis=1)].any()
     assert lost <= 30
-
-
-# --- Disagreement ---------------------------------------------------------------------------------------------
 
 
 def rule_by_brute_force(pool, rows, codes, candidates, c0):
@@ -164,23 +150,6 @@ def test_disagreement_learns_a_threshold_from_as_few_labels_as_the_version_space
 
 
 @pytest.mark.heavy
-def test_what_the_version_space_would_not_ask_disagreement_hardly_asks():
-    """Where all thresholds that are left agree, the reduction asks a few per cent at most: inside the epochs."""
-    for seed in range(3):
-        pool = line(1_000, seed)
-        answer = noisy(pool, -0.4, 0.0, seed)
-        by_reduction = play(Disagreement(1_000, learner=ThresholdErm(), c0=0.05), pool, answer)
-        version = VersionSpace(1_000, constant=0.5)
-        by_space = play(version, pool, answer)
-        left = thresholds(pool)[version.version_space(pool, by_space)]
-        settled = np.ptp(left, axis=0) == 0
-        late = by_reduction.rows[by_reduction.rows >= 310]  # once the epochs are long
-        assert settled[late].mean() < 0.5 if len(late) else True
-        assert set(late.tolist()) <= set(range(310, 1_000))
-        assert len(late) < 0.05 * 690
-
-
-@pytest.mark.heavy
 def test_disagreement_stops_early_on_an_easy_task_with_a_linear_learner():
     pool = np.random.default_rng(0).uniform(-1, 1, (400, 2))
     past = play(Disagreement(200), pool, lambda row: int(pool[row] @ [1.0, 0.5] > 0))
@@ -218,9 +187,6 @@ def test_with_more_columns_than_labels_everything_is_asked_in_stream_order_and_t
     for width, applies in ((200, True), (40, True), (39, False)):
         (said,) = (each for each in strategy.cautions(width=width) if each.code == ASKS_EVERYTHING)
         assert said.applies == applies == ("order of the stream" in said.words)
-
-
-# --- Oracular CAL ---------------------------------------------------------------------------------------------
 
 
 def one_pass(pool, answer, *, cap, c0, eta0, first):

@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
+from tests.labelling.conftest import ask_all
 
 from quorate.errors import InvalidParameter
 from quorate.labelling.active import (
@@ -31,7 +32,7 @@ from quorate.labelling.active import (
     VersionSpace,
     named,
 )
-from quorate.labelling.active.strategy import GAIN_IS_UNCERTAIN, doubling, next_questions, up_to_powers_of_two
+from quorate.labelling.active.strategy import GAIN_IS_UNCERTAIN
 
 N_POINTS = 90
 CAP = 30
@@ -60,20 +61,6 @@ NOTHING = np.empty(0, dtype=np.int64)
 def points(seed: int = 0, n: int = N_POINTS, d: int = 3) -> np.ndarray:
     """Points of a cube: a strategy's pool."""
     return np.random.default_rng(seed).uniform(-1, 1, (n, d))
-
-
-def ask_all(strategy, pool, answer, *, n_classes=2, cap=None):
-    """Play the labelling service: every batch, and the past after it, until the strategy stops or its cap is met."""
-    cap = strategy.n if cap is None else cap
-    past, batches = History(NOTHING, NOTHING, n_classes), []
-    while len(past.rows) < cap:
-        rows = strategy.next_batch(pool, past, np.random.default_rng([7, len(batches)]))[: cap - len(past.rows)]
-        if not len(rows):
-            break
-        batches.append(rows.tolist())
-        codes = np.array([answer(int(row)) for row in rows], dtype=np.int64)
-        past = History(np.concatenate([past.rows, rows]), np.concatenate([past.codes, codes]), n_classes)
-    return past, batches
 
 
 def coins(seed):
@@ -275,18 +262,3 @@ def test_a_strategy_of_ones_own_needs_next_batch():
 
     with pytest.raises(TypeError, match="next_batch"):
         Idle(3)  # type: ignore[abstract]
-
-
-class Sure:
-    def asks(self, rows: Any) -> Any:
-        return rows % 3 == 2
-
-    def labels(self, rows: Any) -> Any:
-        return np.zeros_like(rows)
-
-
-def test_epochs_and_the_first_one_with_a_question():
-    ends = [[epoch.stop for epoch in epochs] for epochs in (doubling(100, 10), up_to_powers_of_two(10))]
-    assert ends == [[10, 30, 70, 100], [1, 2, 4, 8, 10]]
-    past = History(np.array([2]), np.array([1]), 2)
-    assert next_questions(doubling(12, 2), past, lambda rows, codes: Sure()).tolist() == [8, 11]

@@ -26,12 +26,6 @@ def nearest_example(asked: dict[str, Any]) -> str:
     return max(pairs, key=lambda pair: len(words & set(re.findall(r"[\w.-]+", pair[0]))))[1]
 
 
-def keyword(asked: dict[str, Any]) -> str:
-    """Another: "good" anywhere in the last row is the second label of the list, whatever the examples."""
-    labels = asked["messages"][0]["content"].rpartition(": ")[2].split(", ")
-    return labels[1] if "good" in asked["messages"][-1]["content"] else labels[0]
-
-
 def send(handler: BaseHTTPRequestHandler, body: bytes, status: int = 200, **headers: str) -> None:
     handler.send_response(status)
     handler.send_header("Content-Length", str(len(body)))
@@ -97,9 +91,6 @@ class Endpoint:
 
 
 endpoint = Endpoint
-
-
-# --- bad manners -----------------------------------------------------------------------------------------------------
 
 
 def slow(handler: BaseHTTPRequestHandler, said: str) -> None:

@@ -150,7 +150,6 @@ def test_an_empty_shard_abstains_and_asks_nothing():
         assert there.asked == []
 
 
-@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     "rows",
     [
@@ -195,7 +194,6 @@ def test_a_teacher_takes_the_classes_of_its_task_and_no_others():
         named.with_classes(["a", "b"])
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "wrong", [{"shots": 0}, {"choose": "best"}, {"timeout": 0}, {"text": ""}, {"instruction": " "}, {"hosts": [1]}]
 )
