@@ -1,7 +1,5 @@
 """What a learner says before and after a fit, from public facts alone; that it says it soon, and by the right name."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 from math import ceil
@@ -318,10 +316,3 @@ def test_a_large_grid_with_a_listed_domain_has_the_rectangles_of_that_domain():
     assert learner.fit(X, y).score(X, y) == 1.0
     outside = np.vstack([X, [[60_000, 60_000]]])  # taken: no row decides on a refusal
     assert learner.fit(outside, np.append(y, 1)).predict(outside).shape == (601,)
-
-
-def test_a_listed_domain_is_part_of_what_a_fit_is_known_by():
-    plain = ExponentialLearner(concepts=Thresholds(2), epsilon=1.0)
-    listed = ExponentialLearner(concepts=Thresholds(2), epsilon=1.0, domain=[[0], [3]])
-    assert len(plain.whole_class()) == 5
-    assert len(listed.whole_class()) == 3
