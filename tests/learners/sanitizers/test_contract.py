@@ -64,6 +64,7 @@ def rows_for(sanitizer, concept_class, n=200):
 @pytest.mark.parametrize(("sanitizer", "concept_class"), CASES)
 def test_synthetic_points_are_points_of_the_domain(sanitizer, concept_class):
     rows = concept_class.check(rows_for(sanitizer, concept_class))
+    sanitizer.check(rows, concept_class)
     synthetic = sanitizer.sanitize(rows, concept_class, 1.0, OSNoise())
 
     assert synthetic.dtype == rows.dtype
@@ -269,13 +270,11 @@ def test_shares_and_scales_never_cost_more_than_the_whole(epsilon, parts, thirds
     assert Fraction(1) / Fraction(least_scale(1, part)) <= Fraction(part)
 
 
-@pytest.mark.default_cases(4)
-@pytest.mark.parametrize(("sanitizer", "concept_class"), CASES)
+@pytest.mark.parametrize(
+    ("sanitizer", "concept_class"), [case for case in CASES if getattr(case.values[0], "domain", None) is not None]
+)
 def test_rows_outside_are_refused_without_a_value_by_the_check_already(sanitizer, concept_class):
     rows = concept_class.check(rows_for(sanitizer, concept_class))
-    sanitizer.check(rows, concept_class)
-    if getattr(sanitizer, "domain", None) is None:
-        return
     refusing = (sanitizer.check, lambda *given: sanitizer.sanitize(*given, 1.0, SeededNoise(0)))
     for place, row in ((0, [1.0, 0.75]), (117, [7.0, 0.5]), (199, [0.0, 2.0])):
         outside = rows.copy()
