@@ -330,14 +330,15 @@ def test_on_the_integers_it_costs_the_same():
     assert divergence <= release_rdp(order, beta, multiplier) * (1 + 1e-9)
 
 
+def released(rdp, sensitivity, source=None, **changes):
+    given = {"order": 10.0, "beta": 0.02, "multiplier": 6.0, "source": source or SeededNoise(1), **changes}
+    return dd.release_total(Secret(rdp), Secret(sensitivity), **given).value
+
+
 @pytest.mark.heavy
 def test_a_released_total_is_centred_and_as_noisy_as_it_says():
     source = SeededNoise(20260821)
-    arguments = {"order": 10.0, "beta": 0.02, "multiplier": 6.0}
-    totals = [
-        dd.release_total(Secret(np.full((50, 1), 0.01)), Secret(0.02), source=source.at("total", i), **arguments).value
-        for i in range(400)
-    ]
+    totals = [released(np.full((50, 1), 0.01), 0.02, source.at("total", i)) for i in range(400)]
     spread = 6.0 * (0.02 + 1e-4)
     # 5 standard errors: a false alarm less often than once in a million
     assert abs(np.mean(totals) - 0.5) < 5 * spread / 20
@@ -349,29 +350,22 @@ def test_a_released_total_is_centred_and_as_noisy_as_it_says():
 @pytest.mark.parametrize("step", [1e-4, 1e-15])
 def test_no_secret_decides_whether_a_release_is_refused_nor_what_is_said(secret, step):
     """A sensitivity that asks for more noise than there is was refused, by a line that named it."""
-    arguments = {"order": 10.0, "beta": 0.02, "multiplier": 6.0, "step": step}
     for rdp, sensitivity in ((0.01, secret), (secret, 0.02), (secret, secret)):
-        total = dd.release_total(Secret(np.full(5, rdp)), Secret(sensitivity), source=SeededNoise(1), **arguments)
-        assert abs(total.value) < 100 * largest_total(6.0, step)
+        assert abs(released(np.full(5, rdp), sensitivity, step=step)) < 100 * largest_total(6.0, step)
 
 
 def test_what_is_clipped_is_far_beyond_any_real_total_and_moves_by_no_more_than_the_noise_covers():
     assert largest_total(40.0, 1e-4) > 1e6
     most = largest_total(6.0, 1e-15)
     assert 6.0 * (most / 1e-15 + 1) <= 2.0**40
-    arguments = {"order": 10.0, "beta": 0.02, "multiplier": 6.0, "step": 1e-15}
-    above = [
-        dd.release_total(Secret(np.array([t])), Secret(s), source=SeededNoise(3), **arguments).value
-        for t, s in ((most, most), (1e9, 1e9), (most, 1e9))
-    ]
-    assert len(set(above)) == 1
+    beyond = ((most, most), (1e9, 1e9), (most, 1e9))
+    assert len({released(np.array([t]), s, step=1e-15) for t, s in beyond}) == 1
 
 
 @pytest.mark.parametrize("bad", [{"multiplier": 2.0**40}, {"multiplier": 1.0}, {"step": 0.0}, {"beta": 0.5}])
 def test_what_is_public_is_still_refused_and_the_line_names_nothing_secret(bad):
-    arguments = {"order": 10.0, "beta": 0.02, "multiplier": 6.0, **bad}
     with pytest.raises(InvalidParameter) as refusal:
-        dd.release_total(Secret(np.array([7654.321])), Secret(1234.567), source=SeededNoise(1), **arguments)
+        released(np.array([7654.321]), 1234.567, **bad)
     assert not any(digits in str(refusal.value) for digits in ("765", "123", "740"))
 
 
@@ -391,7 +385,7 @@ def test_whether_a_sensitivity_is_refused_does_not_depend_on_the_votes():
 
 def test_a_release_that_cannot_be_priced_is_refused():
     with pytest.raises(InvalidParameter, match="beta is too large"):
-        dd.release_total(Secret(np.zeros(1)), Secret(0.1), order=10.0, beta=0.1, multiplier=9.0, source=SeededNoise(0))
+        released(np.zeros(1), 0.1, beta=0.1, multiplier=9.0)
     with pytest.raises(InvalidParameter, match="multiplier"):
         release_rdp(10.0, 0.01, 1.0)
     with pytest.raises(InvalidParameter, match="together"):

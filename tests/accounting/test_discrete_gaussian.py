@@ -4,10 +4,9 @@ from time import process_time
 import mpmath as mp
 import numpy as np
 import pytest
-from enumeration import approx_pair, delta_of, laplace_pair, noise_pair, response_pair
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from many_digits import true_delta
+from tests.accounting.slow_prices import approx_pair, delta_of, laplace_pair, noise_pair, response_pair, true_delta
 
 from quorate.accounting import (
     ApproxDP,

@@ -1,6 +1,4 @@
-""" """
-
-from __future__ import annotations
+"""Events: what their fields take, what is equal, and a JSON that never changes."""
 
 from dataclasses import FrozenInstanceError
 from pathlib import Path
@@ -8,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from random_events import events
+from tests.accounting.slow_prices import events
 
 from quorate.accounting import (
     ApproxDP,

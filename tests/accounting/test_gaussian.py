@@ -1,7 +1,4 @@
-"""
-
-Noise on a fine grid: its distance to continuous noise, and the price that follows.
-"""
+"""The Gaussian curve in many digits; noise on a fine grid: its distance to continuous noise, and its price."""
 
 from __future__ import annotations
 
@@ -10,8 +7,8 @@ from math import exp, log
 import mpmath as mp
 import numpy as np
 import pytest
-from many_digits import gaussian_delta
 from scipy.special import ndtr
+from tests.accounting.slow_prices import gaussian_delta
 
 from quorate.accounting import (
     ApproxDP,

@@ -235,7 +235,9 @@ def guarantee(neighbours: str, unit: str, *, epsilon: float = 1.0, delta: float 
 
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize(("text", "unit", "change", "owner_states"), WRITTEN_BY_0_1)
-def test_the_text_of_version_0_1_is_kept_and_means_what_it_meant(text, unit, change, owner_states):
+def test_the_text_of_version_0_1_means_what_it_meant_and_only_what_covers_removal_speaks_of_with_and_without(
+    text, unit, change, owner_states
+):
     read = Neighbouring.read(text, unit)
     assert read == Neighbouring(change, unit, text, owner_states)
     if change != "stated":
@@ -248,10 +250,6 @@ def test_the_text_of_version_0_1_is_kept_and_means_what_it_meant(text, unit, cha
     assert loaded.neighbours == text
     assert f'"neighbours":"{text}"' in loaded.to_json()
 
-
-@pytest.mark.default_cases(4)
-@pytest.mark.parametrize(("text", "unit", "change", "owner_states"), WRITTEN_BY_0_1)
-def test_only_what_covers_removal_speaks_of_with_and_without(text, unit, change, owner_states):
     made = guarantee(text, unit)
     said = made.for_data_subject()
     assert ("one with and one without" in said) == (change == "add-remove-replace")

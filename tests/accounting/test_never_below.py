@@ -11,7 +11,7 @@ from math import inf, isnan, nextafter
 import mpmath as mp
 import numpy as np
 import pytest
-from many_digits import composed, delta_of_law, gaussian_delta, lattice, rounds, true_delta
+from tests.accounting.slow_prices import composed, delta_of_law, gaussian_delta, lattice, rounds, true_delta
 
 from quorate.accounting import (
     ApproxDP,

@@ -1,6 +1,7 @@
 """Our prices between the two bounds of dp-accounting (an upper and a lower one) on random compositions."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -76,7 +77,7 @@ def test_ten_random_compositions_lie_at_or_below_the_upper_bound_of_the_oracle(s
     rng = np.random.default_rng(20260821 + seed)
     for _ in range(10):
         parts = random_parts(rng)
-        event = Composed(tuple(Repeated(leaf, times) for leaf, times in parts))
+        event = Composed(tuple(Repeated(*part) for part in parts))
         at = 10.0 ** -rng.uniform(2, 7)
         ours, upper = epsilon(event, at), composed_oracle(parts, True).get_epsilon_for_delta(at)
         answers = sum(times for _, times in parts)
@@ -98,7 +99,7 @@ NOISE = [
 @pytest.mark.parametrize("parts", NOISE)
 @pytest.mark.parametrize("at", [1e-6, 1e-3])
 def test_no_price_is_below_the_lower_bound_of_the_oracle(parts, at):
-    event = Composed(tuple(Repeated(leaf, times) for leaf, times in parts))
+    event = Composed(tuple(Repeated(*part) for part in parts))
     lower = composed_oracle(parts, False)
     assert epsilon(event, at) >= lower.get_epsilon_for_delta(at) * (1 - 1e-9)  # the oracle has round-off too
     assert delta(event, 1.0) >= lower.get_delta_for_epsilon(1.0) * (1 - 1e-9)
@@ -107,13 +108,10 @@ def test_no_price_is_below_the_lower_bound_of_the_oracle(parts, at):
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("parts", NOISE)
 def test_that_test_catches_a_rule_that_forgets_the_root_of_two(parts):
-    weak = [
-        (type(leaf)(leaf.sigma * 2**0.5, leaf.l2_sensitivity), times)
-        if isinstance(leaf, Gaussian | DiscreteGaussian)
-        else (DiscreteLaplace(leaf.scale * 2**0.5, 1.0), times)
-        for leaf, times in parts
-    ]
-    cheat = Composed(tuple(Repeated(leaf, times) for leaf, times in weak))
+    scales = {Gaussian: "sigma", DiscreteGaussian: "sigma", DiscreteLaplace: "scale"}
+    weak = [(replace(leaf, **{name: getattr(leaf, name) * 2**0.5}), times)
+            for leaf, times in parts for name in (scales[type(leaf)],)]  # fmt: skip
+    cheat = Composed(tuple(Repeated(*part) for part in weak))
     assert epsilon(cheat, 1e-6) < composed_oracle(parts, False).get_epsilon_for_delta(1e-6)
 
 

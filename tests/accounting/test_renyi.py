@@ -5,13 +5,12 @@ from math import exp, inf, isclose, log, tanh
 import mpmath as mp
 import numpy as np
 import pytest
-from enumeration import laplace_pair, noise_pair, response_pair
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from many_digits import true_delta
 from scipy.optimize import minimize_scalar
 from scipy.special import rel_entr
 from scipy.stats import binom
+from tests.accounting.slow_prices import laplace_pair, noise_pair, response_pair, true_delta
 
 from quorate.accounting import (
     ApproxDP,

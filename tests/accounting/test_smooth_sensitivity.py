@@ -1,7 +1,5 @@
 """Smooth sensitivity: never below brute force over all neighbours, smooth, and as tight as a published analysis."""
 
-from __future__ import annotations
-
 from functools import cache
 from math import exp, sqrt
 

@@ -40,6 +40,13 @@ QUERIES = HERE + np.array([[0.0, 0.0], [0.1, 0.0], [0.0, 0.1], [0.1, 0.1]])
 CANARY = Canary(HERE, 1)
 
 
+def classifier(epsilon: float, **how: Any) -> PrivateClassifier:
+    return PrivateClassifier(
+        KNeighborsClassifier(1), classes=[0, 1], epsilon=epsilon, delta=DELTA, n_teachers=K, queries="all",
+        allow_hopeless=True, n_jobs=1, **how,
+    )  # fmt: skip
+
+
 class Estimator:
     """A whole run through :class:`quorate.PrivateClassifier`, each with a seed of its own."""
 
@@ -48,11 +55,7 @@ class Estimator:
         self._seeds = itertools.count(7_000)
 
     def fit(self, X: Any, y: Any, public: Any) -> Any:
-        clf = PrivateClassifier(
-            KNeighborsClassifier(1), classes=[0, 1], epsilon=self._epsilon, delta=DELTA, n_teachers=K, queries="all",
-            allow_hopeless=True,
-            n_jobs=1, unsafe_noise_seed=next(self._seeds),
-        )  # fmt: skip
+        clf = classifier(self._epsilon, unsafe_noise_seed=next(self._seeds))
         return clf.fit(X, y, public=PublicPool(public)).released_.answers
 
 
@@ -275,11 +278,7 @@ def test_with_the_memo_off_the_noise_averages_away_and_every_answer_is_paid_unti
 
 @pytest.mark.heavy
 def test_an_estimator_that_is_asked_again_gives_the_same_answer_for_nothing(at_once):
-    clf = PrivateClassifier(
-        KNeighborsClassifier(1), classes=[0, 1], epsilon=1.0, delta=DELTA, n_teachers=K, queries="all", n_jobs=1,
-        allow_hopeless=True,
-        online_answers=3,
-    ).fit(X, Y, public=PublicPool(QUERIES))  # fmt: skip
+    clf = classifier(1.0, online_answers=3).fit(X, Y, public=PublicPool(QUERIES))
     found = reconstruct(lambda: clf.ask([[1.5, 0.5]])[0], 20)
     assert (found.asked, found.distinct) == (20, 1)
     clf.ask([[2.5, 0.5], [3.5, 0.5]])  # the other two are still there

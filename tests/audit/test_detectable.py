@@ -198,29 +198,27 @@ def test_a_fault_of_no_size_is_none(name):
         assert np.array_equal(same.release_many(counts, SeededNoise(5)), expected)
 
 
+def one_votes(mechanism: Any, n: int) -> tuple[Any, Any]:
+    """Votes of a hard pair, and their answers without noise."""
+    counts = np.tile(hard_votes(mechanism, N_TEACHERS, N_CLASSES)[0].neighbours[1], (n, 1))
+    return counts, noise_times(mechanism, 1e-9).release_many(counts, SeededNoise(5))
+
+
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize("name", QUERIES)
-def test_with_less_noise_answers_are_nearer_to_those_without(name):
-    mechanism = reference(name).mechanism
-    counts = np.tile(hard_votes(mechanism, N_TEACHERS, N_CLASSES)[0].neighbours[1], (4_000, 1))
-    exact = noise_times(mechanism, 1e-9).release_many(counts, SeededNoise(5))
+def test_with_less_noise_answers_are_nearer_to_those_without_and_one_in_so_many_is_bare(name):
+    mechanism: Any = reference(name).mechanism
+    counts, exact = one_votes(mechanism, 4_000)
     assert len(np.unique(exact, axis=0)) == 1
+    far, near = (
+        float(np.abs(each.release_many(counts, SeededNoise(6)) - exact).mean())
+        for each in (mechanism, less_noise(mechanism, 80))
+    )
+    assert near < far - 0.01
 
-    def distance(answering: Any) -> float:
-        return float(np.abs(answering.release_many(counts, SeededNoise(6)) - exact).mean())
-
-    assert distance(less_noise(mechanism, 80)) < distance(mechanism) - 0.01
-
-
-@pytest.mark.default_cases(4)
-@pytest.mark.parametrize("name", QUERIES)
-def test_one_answer_in_so_many_is_bare(name):
-    mechanism = reference(name).mechanism
-    counts = np.tile(hard_votes(mechanism, N_TEACHERS, N_CLASSES)[0].neighbours[1], (40, 1))
-    exact = noise_times(mechanism, 1e-9).release_many(counts, SeededNoise(5))
+    counts, exact = one_votes(mechanism, 40)
     answers = bare_answers(mechanism, 4).release_many(counts, SeededNoise(6))
-    noisy = mechanism.release_many(counts, SeededNoise(6))  # type: ignore[attr-defined]
-    bare = np.arange(40) % 4 == 3
+    noisy, bare = mechanism.release_many(counts, SeededNoise(6)), np.arange(40) % 4 == 3
     assert np.array_equal(answers[bare], exact[bare])
     assert np.array_equal(answers[~bare], noisy[~bare])
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.accounting.enumeration import approx_pair, laplace_pair
+from tests.accounting.slow_prices import approx_pair, laplace_pair
 
 from quorate.accounting import (
     ApproxDP,

@@ -1,7 +1,5 @@
 """The surface walk over the rooms that handle secrets: nothing private shows on their objects, logs or errors."""
 
-from __future__ import annotations
-
 import copy
 import json
 import pickle

@@ -244,25 +244,24 @@ def test_the_balanced_partition_moves_others_when_a_unit_goes_which_it_does_not_
     assert found.causes[0] == probe.BY_POSITION
 
 
+CONTAINERS: dict[str, Any] = {
+    "pandas": lambda X: pd.DataFrame(X, columns=["a", "b", "c"]),
+    "polars": lambda X: pl.DataFrame(X, schema=["a", "b", "c"]),
+    "sparse": csr_matrix,
+    "text labels and units": lambda X: X,
+}
+
+
 @pytest.mark.heavy
-@pytest.mark.parametrize("container", ["pandas", "polars", "sparse", "text labels and units"])
+@pytest.mark.parametrize("container", CONTAINERS)
 def test_every_container_of_rows_is_taken(container):
     X, y = table(4, n=60)
     groups: Any = np.arange(60)
     classes: list[Any] = [0, 1]
-    rows: Any = X
-    model: Any = GaussianNB()
-    if container == "pandas":
-        rows = pd.DataFrame(X, columns=["a", "b", "c"])
-    elif container == "polars":
-        rows = pl.DataFrame(X, schema=["a", "b", "c"])
-    elif container == "sparse":
-        rows, model = csr_matrix(X), LogisticRegression()
-    else:
-        y = np.where(y == 1, "no", "yes")
-        classes = ["yes", "no", "perhaps"]
-        groups = [f"p{i}" for i in range(60)]
-    found = audit_shards(model, rows, y, groups, classes=classes, n_teachers=3, units=1, seed=0)
+    if container == "text labels and units":
+        y, groups, classes = np.where(y == 1, "no", "yes"), [f"p{i}" for i in range(60)], ["yes", "no", "perhaps"]
+    model = LogisticRegression() if container == "sparse" else GaussianNB()
+    found = audit_shards(model, CONTAINERS[container](X), y, groups, classes=classes, n_teachers=3, units=1, seed=0)
     every_probe_moves_one(found, CHANGES)
 
 
@@ -418,29 +417,29 @@ def each_by_itself(X: Any, y: Any, groups: Any) -> list[Any]:
     return coefficients(objectives)
 
 
-def shared_stopping_rule(X: Any, y: Any, groups: Any) -> list[Any]:
-    """All go on until the decrements of all together are small."""
+def together(X: Any, y: Any, groups: Any, rounds: int, share: Callable[[list[Any]], float | None]) -> list[Any]:
+    """All take as large a share of their steps as `share` says of the steps of all, until it says none."""
     objectives = solved(X, y, groups)
-    for _ in range(20):
-        steps = [objective.step() for objective in objectives]
-        if sum(step.squared_decrement for step in steps if step) < 1e-4:
+    for _ in range(rounds):
+        taken = share([step for step in [objective.step() for objective in objectives] if step])
+        if taken is None:
             break
         for objective in objectives:
-            objective.after(1.0)
+            objective.after(taken)
             objective.move()
     return coefficients(objectives)
+
+
+def shared_stopping_rule(X: Any, y: Any, groups: Any) -> list[Any]:
+    """All go on until the decrements of all together are small."""
+    return together(
+        X, y, groups, 20, lambda steps: None if sum(step.squared_decrement for step in steps) < 1e-4 else 1.0
+    )
 
 
 def shared_damping(X: Any, y: Any, groups: Any) -> list[Any]:
     """All take the same share of their steps: what the most restless of them can bear."""
-    objectives = solved(X, y, groups)
-    for _ in range(12):
-        steps = [objective.step() for objective in objectives]
-        share = 1 / (1 + max(step.largest for step in steps if step))
-        for objective in objectives:
-            objective.after(share)
-            objective.move()
-    return coefficients(objectives)
+    return together(X, y, groups, 12, lambda steps: 1 / (1 + max(step.largest for step in steps)))
 
 
 def shared_hessian(X: Any, y: Any, groups: Any) -> list[Any]:

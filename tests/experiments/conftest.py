@@ -1,7 +1,5 @@
 """Made-up digits in the published format, with writers."""
 
-from __future__ import annotations
-
 import gzip
 
 import numpy as np

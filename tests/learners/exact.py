@@ -350,15 +350,20 @@ def told_row_by_row(size: int, epsilon: float, *, in_order: bool = False) -> Bas
     return law if in_order else lambda rows: law(tuple(sorted(rows)))
 
 
-def best_of_class(concepts: Concepts, epsilon: float) -> Base:
+def best_of_class(concepts: Concepts, epsilon: float, choose: Callable[..., list[Any]] = permute_and_flip) -> Base:
     """A base learner that chooses a concept by its mistakes (KLNRS11)."""
 
     @cache
     def law(rows: tuple[LabelledRow, ...]) -> Mapping[Any, Any]:
         mistakes = [sum(f[x] != label for x, label in rows) for f in concepts]
-        return dict(zip(concepts, permute_and_flip([-m for m in mistakes], epsilon), strict=True))
+        return dict(zip(concepts, choose([-m for m in mistakes], epsilon), strict=True))
 
     return lambda rows: law(tuple(sorted(rows)))
+
+
+def on_all_rows(base: Base) -> LawOfData:
+    """The law of a learner that hands all its rows to this one."""
+    return lambda points, labels: base(tuple(zip(points[:, 0].tolist(), labels.tolist(), strict=True)))
 
 
 def table_order(n: int, size: int) -> Any:

@@ -157,17 +157,9 @@ def relabelled(
 
 
 def boosted(
-    data: tuple[Rows, Rows],
-    schedule: Any,
-    concepts: Sequence[Dichotomy],
-    *,
-    subsample: bool = True,
-    sensitivity: float = 1.0,
-    score_all: bool = False,
+    data: tuple[Rows, Rows], schedule: Any, concepts: Sequence[Dichotomy], *, sensitivity: float = 1.0
 ) -> Inputs:
     """The law of what LabelBoost hands to its base learner, from labelled and unlabelled rows.
-
-    A third mistake to make: not to `subsample`, and keep all rows.
 
     Every random choice of a schedule: rows kept, concepts chosen, rows left, rows drawn. The sizes of `schedule` are
     read off it; nothing else of the package is used.
@@ -181,27 +173,21 @@ def boosted(
 
     for w, first in subsets(S, schedule.first_labelled):
         # Which unlabelled rows are left, in which order: all arrangements alike.
-        arrangements = list(_arrangements(D, schedule.first_unlabelled))
-        for rest in arrangements if schedule.first_unlabelled < schedule.unlabelled else [D]:
-            add(first, rest, w / (len(arrangements) if schedule.first_unlabelled < schedule.unlabelled else 1))
+        some = schedule.first_unlabelled < schedule.unlabelled
+        arrangements = list(permutations(D, schedule.first_unlabelled)) if some else [D]
+        for rest in arrangements:
+            add(first, rest, w / len(arrangements))
     for each in schedule.rounds:
         before, states = states, {}
         for (S, D), weight in before.items():
             T, rest = D[: each.taken], D[each.taken :]
-            kept_S = list(subsets(S, each.kept_labelled)) if subsample else [(1.0, S)]
-            for w, chosen in kept_S:
-                for v, brought in subsets(T, each.kept_taken) if subsample else [(1.0, T)]:
-                    for u, rows in relabelled(
-                        chosen, brought, concepts, each.epsilon_0, sensitivity=sensitivity, score_all=score_all
-                    ):
+            for w, chosen in subsets(S, each.kept_labelled):
+                for v, brought in subsets(T, each.kept_taken):
+                    for u, rows in relabelled(chosen, brought, concepts, each.epsilon_0, sensitivity=sensitivity):
                         add(rows, rest, weight * w * v * u)
     return added(
         (weight * w * v, drawn)
         for (S, _), weight in states.items()
-        for w, left in (subsets(S, schedule.kept) if subsample else [(1.0, S)])
+        for w, left in subsets(S, schedule.kept)
         for v, drawn in draws(left, schedule.drawn)
     )
-
-
-def _arrangements(rows: Rows, size: int) -> Iterator[Rows]:
-    return permutations(rows, size)

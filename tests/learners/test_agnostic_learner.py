@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from tests.learners import exact
-from tests.learners.agnostic_study import DOMAIN, noisy_rows
+from tests.learners.test_agnostic_price import DOMAIN, noisy_rows, on_its_own
 
 from quorate.accounting import ApproxDP
 from quorate.errors import DataRefused, InvalidParameter
@@ -20,7 +20,13 @@ from quorate.learners.agnostic.bound import (
     learner_error,
     relabelling_error,
 )
-from quorate.learners.agnostic.learner import AgnosticLearner, AgnosticPlan, SubsampledAgnostic
+from quorate.learners.agnostic.learner import (
+    AgnosticLearner,
+    AgnosticPlan,
+    SubsampledAgnostic,
+    SubsampledPlan,
+    SubsampledSplit,
+)
 from quorate.learners.agnostic.prediction import AgnosticPrediction
 from quorate.learners.agnostic.price import (
     AgnosticPrice,
@@ -113,38 +119,44 @@ def planned(learner, price):
 
 @pytest.mark.parametrize("selection", ["permute-and-flip", "exponential"])
 def test_what_is_learned_follows_the_exact_law(selection):
-    learner = AgnosticLearner(
-        concepts=GRID, base=ExponentialLearner(concepts=GRID, epsilon=9.0), epsilon=9.0, selection=selection
-    )
+    base = ExponentialLearner(concepts=GRID, epsilon=9.0)
+    learner = AgnosticLearner(concepts=GRID, base=base, epsilon=9.0, selection=selection)
     plan = planned(learner, PRICE)
     choose = {"permute-and-flip": exact.permute_and_flip, "exponential": exact.exponential}[selection]
-    law = exact.relabelled_then(
-        exact.best_of_class(FOUR, plan.base_fit.price.epsilon), FOUR, n_sampled=2, choice_epsilon=4.0, choose=choose
-    )(POINTS, LABELS)
+    base = exact.best_of_class(FOUR, plan.base_fit.price.epsilon)
+    law = exact.relabelled_then(base, FOUR, n_sampled=2, choice_epsilon=4.0, choose=choose)(POINTS, LABELS)
     # A row without a label takes no part.
-    points, labels = np.concatenate([POINTS, [[3]]]), np.append(LABELS, -1).astype(np.int8)
-
-    drawn = [
-        tuple(learner._learn(points, labels, noise, plan).labels(np.arange(4).reshape(-1, 1)).tolist())
-        for noise in seeds(2_000)
-    ]
+    drawn = learned(learner, np.concatenate([POINTS, [[3]]]), np.append(LABELS, -1).astype(np.int8), plan)
 
     assert exact.p_value(law, drawn) > FALSE_ALARM
-    assert exact.p_value(exact.best_of_class(FOUR, 2.0)(tuple(map(tuple, [(0, 1), (1, 0)]))), drawn) < FALSE_ALARM
+    assert exact.p_value(exact.best_of_class(FOUR, 2.0)(((0, 1), (1, 0))), drawn) < FALSE_ALARM
+
+
+def learned(learner, points, labels, plan):
+    domain = np.arange(4).reshape(-1, 1)
+    return [tuple(learner._learn(points, labels, noise, plan).labels(domain).tolist()) for noise in seeds(2_000)]
+
+
+def test_what_is_learned_of_a_subsample_follows_the_exact_law():
+    split = SubsampledSplit(n_kept=2, epsilon_0=2.0, learner_epsilon=3.0, learner_delta=0.0, excess=1.0)
+    base = ExponentialLearner(concepts=GRID, epsilon=3.0)
+    learner = SubsampledAgnostic(concepts=GRID, base=base, epsilon=9.0)
+    told = {"event": split.price(5).event, "told": "a test", "n_labels": 5, "n_rows": 5, "split": split, "base": base}
+    drawn = learned(
+        learner, POINTS, LABELS.astype(np.int8), SubsampledPlan(**told, base_fit=learner._base_fit(base, 2))
+    )
+    how = {"choice_epsilon": 2.0, "choose": exact.exponential, "scores": on_its_own, "sensitivity": 1}
+    for epsilon, honest in ((3.0, True), (1.0, False)):
+        law = exact.relabelled_then(exact.best_of_class(FOUR, epsilon), FOUR, n_sampled=2, **how)
+        assert (exact.p_value(law(POINTS, LABELS), drawn) > FALSE_ALARM) is honest
 
 
 # --- a whole fit -----------------------------------------------------------------------------------------------------
 
 
 def learner(**changes):
-    given = {
-        "concepts": DOMAIN,
-        "base": NoisyThreshold(concepts=DOMAIN, epsilon=1.0),
-        "epsilon": 1.0,
-        "unsafe_noise_seed": 0,
-        **changes,
-    }
-    return AgnosticLearner(**given)
+    base = NoisyThreshold(concepts=DOMAIN, epsilon=1.0)
+    return AgnosticLearner(**{"concepts": DOMAIN, "base": base, "epsilon": 1.0, "unsafe_noise_seed": 0, **changes})
 
 
 def excess_of(fitted, flipped):
@@ -200,11 +212,6 @@ def test_fewer_rows_than_any_split_needs_are_refused(epsilon):
     if needed > 2:
         with pytest.raises(DataRefused, match=f"needs {needed:,} at least"):
             learner(epsilon=epsilon).fit(X[:-1], y[:-1])
-
-
-def test_a_table_without_labels_is_refused():
-    with pytest.raises(DataRefused, match="no label"):
-        learner().fit(noisy_rows(100)[0], np.full(100, -1))
 
 
 def test_an_error_that_no_number_of_rows_proves_is_refused_by_the_planner_and_only_told_by_a_fit():
@@ -313,14 +320,6 @@ def test_the_search_finds_what_a_fine_grid_finds():
                 fine.append(excess(price))
 
     assert best_split(n, epsilon=epsilon, delta=0.0, excess=excess).excess <= min(fine) * 1.005
-
-
-def test_the_bound_falls_with_the_rows_and_the_rows_needed_with_epsilon():
-    bounds = [learner().split_for(n).excess for n in (1_000, 10_000, 100_000, 1_000_000)]
-    needed = [learner(epsilon=epsilon).rows_needed().labelled for epsilon in (0.1, 0.3, 1.0)]
-
-    assert bounds == sorted(bounds, reverse=True)
-    assert needed == sorted(needed, reverse=True)
 
 
 def test_rows_for_is_enough_and_gives_up_at_the_limit():

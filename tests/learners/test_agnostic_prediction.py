@@ -1,7 +1,5 @@
 """AgnosticPrediction: what it answers against its exact law, what it costs, what it keeps to itself."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import pickle
@@ -15,8 +13,8 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 from tests.learners import exact
-from tests.learners.agnostic_study import DOMAIN
-from tests.learners.agnostic_study import noisy_rows as rows
+from tests.learners.test_agnostic_price import DOMAIN
+from tests.learners.test_agnostic_price import noisy_rows as rows
 
 from quorate.accounting import ApproxDP, PureDP, Repeated
 from quorate.accounting import epsilon as composed_epsilon
@@ -284,13 +282,6 @@ def test_the_number_of_hypotheses_is_searched_and_never_worse_than_the_papers():
         found <= voting_error(s, plan.mechanism.n_hypotheses(alpha), one, growth, 0.02) for alpha in (0.5, 0.125)
     )
     assert plan.mechanism.epsilon <= plan.price.learner_epsilon
-
-
-def test_the_vote_of_hypotheses_with_a_quarter_of_alpha_errs_at_most_alpha():
-    """LWY25 Lemma 4.1 from the bound's own formula, at γ = α/4 and r = ⌈6 log(4/α)/ε⌉."""
-    for alpha, epsilon in product((0.01, 0.1, 0.4), (0.1, 1.0, 4.0)):
-        r = PrivatePrediction(epsilon).n_hypotheses(alpha)
-        assert 3 * alpha / 4 + np.exp(-epsilon * r / 6) / 2 <= alpha
 
 
 def test_more_queries_need_more_rows_and_as_many_as_are_needed_are_enough():

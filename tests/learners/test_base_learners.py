@@ -1,7 +1,5 @@
 """The base learners: the choice among a whole finite class or grid, its law and exact privacy, twins, its bound."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 from math import log
@@ -12,10 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.dummy import DummyClassifier
 from sklearn.tree import DecisionTreeClassifier
-from tests.learners.exact import exponential, labelled, law_of, p_value, permute_and_flip, true_epsilon
+from tests.learners.exact import (
+    best_of_class,
+    exponential,
+    labelled,
+    law_of,
+    on_all_rows,
+    p_value,
+    permute_and_flip,
+    thresholds,
+    true_epsilon,
+)
 
 from quorate.accounting import PureDP
-from quorate.errors import DataRefused, InvalidParameter
+from quorate.errors import InvalidParameter
 from quorate.learners import (
     AgnosticLearner,
     AgnosticPrediction,
@@ -36,7 +44,6 @@ from quorate.learners.concepts import (
     PointFunctions,
     Rectangles,
     Stumps,
-    Threshold,
     Thresholds,
 )
 from quorate.ledger import Budget, Ledger
@@ -46,46 +53,51 @@ from quorate.noise.table import exp_negative
 
 FALSE_ALARM = 1e-6
 EPSILON = 1.0
-LAWS = {"exponential": exponential, "permute-and-flip": permute_and_flip}
+# Every function of an interval, and every cut, on four points.
+INTERVALS = tuple({tuple(int(a <= x <= b) for x in range(4)) for a in range(4) for b in range(4)} | {(0,) * 4})
+CUTS = thresholds(4)
+CHOSEN = {"exponential": exponential, "permute-and-flip": permute_and_flip}
+# A learner, the concepts among which it chooses, how, and how much of ε some pair of so many rows loses.
+AUDITED = {
+    **{
+        f"interval, {name}": (
+            ExponentialLearner(concepts=Intervals(bits=2), epsilon=EPSILON, selection=name), INTERVALS, choose, 3, used
+        )
+        for (name, choose), used in zip(CHOSEN.items(), (0.8, 0.85), strict=True)
+    },
+    "threshold": (NoisyThreshold(concepts=Thresholds(bits=2), epsilon=EPSILON), CUTS, exponential, 4, 0.9),
+}  # fmt: skip
+audited = pytest.mark.parametrize(("learner", "concepts", "choose", "n", "used"), AUDITED.values(), ids=AUDITED)
 
 
-def every_interval(size):
-    """All functions of an interval on a small grid, as tuples of labels."""
-    found = {tuple(int(a <= x <= b) for x in range(size)) for a in range(size) for b in range(size)}
-    return sorted(found | {(0,) * size})
-
-
-def law_of_interval(points, labels, *, selection="exponential", epsilon=EPSILON, size=4):
-    """Every interval, its mistakes counted row by row."""
-    functions = every_interval(size)
-    scores = [-sum(f[x] != y for x, y in zip(points[:, 0], labels, strict=True)) for f in functions]
-    return law_of(functions, LAWS[selection](scores, epsilon))
-
-
-@pytest.mark.parametrize("selection", LAWS)
-def test_the_learner_has_the_law_that_is_audited(selection):
-    learner = ExponentialLearner(concepts=Intervals(bits=2), epsilon=EPSILON, selection=selection)
+@audited
+def test_the_learner_has_the_law_that_is_audited(learner, concepts, choose, n, used):
     points, labels = np.array([[0], [1], [1], [3], [2]]), np.array([1, 1, 0, 0, -1], dtype=np.int8)
-    plan = learner._plan(4, 1, EPSILON, 0.0)
-    noise, grid = SeededNoise(17), np.arange(4).reshape(-1, 1)
+    plan, noise, grid = learner._plan(4, 1, EPSILON, 0.0), SeededNoise(17), np.arange(4).reshape(-1, 1)
     drawn = [tuple(learner._learn(points, labels, noise.at("fit", i), plan).labels(grid).tolist()) for i in range(1200)]
-    law = law_of_interval(points[:4], labels[:4], selection=selection)
+    law, twice = (on_all_rows(best_of_class(concepts, each, choose))(points[:4], labels[:4]) for each in (1.0, 2.0))
     assert p_value(law, drawn) > FALSE_ALARM
-    assert p_value(law_of_interval(points[:4], labels[:4], selection=selection, epsilon=2.0), drawn) < FALSE_ALARM
+    assert p_value(twice, drawn) < FALSE_ALARM
 
 
-@pytest.mark.parametrize(("selection", "used"), [("exponential", 0.8), ("permute-and-flip", 0.85)])
-def test_its_true_epsilon_is_at_most_the_claim_and_most_of_it(selection, used):
-    worst = true_epsilon(lambda X, y: law_of_interval(X, y, selection=selection), labelled(range(4), 3))
+@audited
+def test_its_true_epsilon_is_at_most_the_claim_and_most_of_it_and_an_exponent_without_its_half_is_caught(
+    learner, concepts, choose, n, used
+):
+    worst = true_epsilon(on_all_rows(best_of_class(concepts, EPSILON, choose)), labelled(range(4), n))
     assert used * EPSILON < worst.value <= EPSILON * (1 + 1e-15)
+    assert true_epsilon(on_all_rows(best_of_class(concepts, 2.0, choose)), labelled(range(4), 2)).value > EPSILON
 
 
-@pytest.mark.parametrize("selection", LAWS)
-def test_an_exponent_without_its_half_is_caught(selection):
-    def law(points, labels):
-        return law_of_interval(points, labels, selection=selection, epsilon=2 * EPSILON)
+def test_a_learner_without_noise_is_caught():
+    part, law = labelled(range(4), 3), on_all_rows(best_of_class(CUTS, 5000.0, exponential))
+    assert true_epsilon(law, part).value > 100
 
-    assert true_epsilon(law, labelled(range(4), 2)).value > EPSILON
+    def best(points, labels):
+        chances = law(points, labels)
+        return {max(chances, key=lambda cut: (chances[cut], -sum(cut))): 1}
+
+    assert true_epsilon(best, part).value == float("inf")
 
 
 def test_candidates_that_come_from_the_private_rows_are_caught():
@@ -104,6 +116,8 @@ def test_a_whole_class_is_every_function_once():
     assert len(whole_class(PointFunctions(bits=5), 100)) == 32
     assert len(whole_class(Intervals(bits=5), 1000)) == 32 * 33 // 2 + 1
     assert len(whole_class(Rectangles(bits=2, n_features=2), 10_000)) == 101
+    for domain, n in ((None, 5), ([[0], [3]], 3)):
+        assert len(ExponentialLearner(concepts=Thresholds(2), epsilon=1.0, domain=domain).whole_class()) == n
     with pytest.raises(InvalidParameter, match="limit"):
         whole_class(Thresholds(bits=5), 32)
     with pytest.raises(InvalidParameter):
@@ -175,11 +189,6 @@ def test_on_thresholds_it_agrees_with_noisy_threshold():
         assert learner.rows_needed() == ExponentialLearner(concepts=Thresholds(bits=10), epsilon=1.0).rows_needed()
 
 
-def test_a_table_without_labels_is_refused():
-    with pytest.raises(DataRefused, match="no label"):
-        ExponentialLearner(concepts=Intervals(bits=3), epsilon=1.0).fit([[1]], [-1])
-
-
 def test_what_was_learned_is_a_plain_value():
     learner = ExponentialLearner(concepts=Intervals(bits=3), epsilon=50.0, unsafe_noise_seed=0)
     X = np.arange(8).repeat(5).reshape(-1, 1)
@@ -206,9 +215,6 @@ def test_what_public_rows_lose_is_bounded_by_both_terms_and_covers_what_happens(
     assert (
         alpha > learner.excess(n_labelled) > alpha - 0.02
     )  # where all points that a row can be are listed, β is whole
-
-
-BITS = 2
 
 
 # --- the mechanism over runs -----------------------------------------------------------------------------------------
@@ -261,41 +267,6 @@ def test_runs_are_the_mistakes_of_every_cut(rows):
     assert np.repeat(scores, sizes).tolist() == slow
 
 
-def law_of_threshold(points, labels, *, epsilon=EPSILON, mechanism=exponential):
-    """Every cut, its mistakes counted row by row."""
-    scores = [-sum((x < cut) != (y == 1) for x, y in zip(points[:, 0], labels, strict=True)) for cut in range(5)]
-    return law_of([Threshold(cut) for cut in range(5)], mechanism(scores, epsilon))
-
-
-def test_a_threshold_has_the_law_that_is_audited():
-    learner = NoisyThreshold(concepts=Thresholds(bits=BITS), epsilon=EPSILON)
-    points, labels = np.array([[0], [1], [1], [3], [2]]), np.array([1, 1, 0, 0, -1], dtype=np.int8)
-    plan = learner._plan(4, 1, EPSILON, 0.0)
-    noise = SeededNoise(11)
-    drawn = [learner._learn(points, labels, noise.at("fit", i), plan) for i in range(4000)]
-    assert p_value(law_of_threshold(points[:4], labels[:4]), drawn) > FALSE_ALARM
-    assert p_value(law_of_threshold(points, np.where(labels == -1, 0, labels), epsilon=2.0), drawn) < FALSE_ALARM
-
-
-def test_a_thresholds_true_epsilon_is_at_most_the_claim_and_most_of_it():
-    worst = true_epsilon(law_of_threshold, labelled(range(2**BITS), 4))
-    assert 0.9 * EPSILON < worst.value <= EPSILON
-
-
-def test_mistaken_learners_are_caught():
-    part = labelled(range(2**BITS), 3)
-    no_half = true_epsilon(lambda X, y: law_of_threshold(X, y, epsilon=2 * EPSILON), part)
-    no_noise = true_epsilon(lambda X, y: law_of_threshold(X, y, epsilon=5000.0), part)
-    assert no_half.value > EPSILON
-    assert no_noise.value > 100
-
-    def best(points, labels):
-        law = law_of_threshold(points, labels)
-        return {max(law, key=lambda concept: (law[concept], -concept.cut)): 1}
-
-    assert true_epsilon(best, part).value == float("inf")
-
-
 # --- the learner -----------------------------------------------------------------------------------------------------
 
 
@@ -314,22 +285,7 @@ def test_it_learns_on_a_grid_of_2_to_the_32_with_the_rows_of_its_theorem():
     assert learner.guarantee_.epsilon == 1.0
 
 
-def test_rows_without_a_label_are_not_looked_at():
-    X = np.random.default_rng(3).integers(0, 256, (300, 1))
-    y = np.where(np.arange(300) < 100, (X[:, 0] < 90).astype(int), -1)
-    moved = X.copy()
-    moved[100:] = 7
-    cuts = [
-        NoisyThreshold(concepts=Thresholds(bits=8), epsilon=1.0, unsafe_noise_seed=4).fit(each, y)
-        for each in (X, moved)
-    ]
-    assert cuts[0].concept_ == cuts[1].concept_
-    assert cuts[0].n_labels_used_ == 100
-
-
-def test_a_table_without_labels_and_other_classes_are_refused():
-    with pytest.raises(DataRefused, match="no label"):
-        NoisyThreshold(concepts=Thresholds(bits=4), epsilon=1.0).fit([[1], [2]], [-1, -1])
+def test_other_classes_are_refused():
     with pytest.raises(InvalidParameter, match="Thresholds"):
         NoisyThreshold(concepts=Intervals(bits=4), epsilon=1.0).fit([[1]], [1])
     with pytest.raises(InvalidParameter, match="61"):

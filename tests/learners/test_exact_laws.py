@@ -7,9 +7,6 @@ from math import exp, log
 import numpy as np
 import pytest
 from tests.learners.exact import (
-    EXACT,
-    Part,
-    arrays,
     exponential,
     labelled,
     law_of,
@@ -119,12 +116,3 @@ def test_sampling_rows_lowers_the_loss_as_the_theorem_says():
 def test_probabilities_that_do_not_add_up_are_refused():
     with pytest.raises(AssertionError, match="add up"):
         true_epsilon(lambda points, labels: {0: Fraction(1, 3)}, labelled([0], 1))
-
-
-def test_rows_come_as_the_learners_take_them():
-    points, labels = arrays((((2, 3), 1), ((0, 0), -1)))
-    assert points.tolist() == [[2, 3], [0, 0]]
-    assert labels.tolist() == [1, -1]
-    assert labels.dtype == np.int8
-    assert EXACT.dps == 50
-    assert Part(((0, 1),), 2).n == 2

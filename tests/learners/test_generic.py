@@ -120,13 +120,6 @@ def test_mistaken_learners_are_caught():
     assert true_epsilon(coarse_sensitivity, *PARTS).value > EPSILON
 
 
-def test_a_record_that_loses_its_label_is_not_covered_and_the_guarantee_says_so():
-    """Neighbours keep their kind: the caveat is not there for form's sake."""
-    learner = GenericLearner(concepts=Thresholds(bits=2), sanitizer=BLR(size=SIZE), epsilon=EPSILON)
-    learner.fit([[0], [3], [1], [2]], [1, 0, -1, -1])
-    assert any("which records are labelled is public" in caveat for caveat in learner.guarantee_.caveats)
-
-
 # --- what it is for --------------------------------------------------------------------------------------------------
 
 
@@ -217,10 +210,9 @@ def test_two_columns_go_through_mwem_with_as_many_concepts_as_the_limit_allows()
 # --- what is refused -------------------------------------------------------------------------------------------------
 
 
-def test_both_kinds_of_rows_are_needed():
-    for labels, told in (([-1, -1], "no label"), ([0, 1], "without a label")):
-        with pytest.raises(DataRefused, match=told):
-            learner_of(4).fit([[1], [2]], labels)
+def test_rows_without_a_label_are_needed():
+    with pytest.raises(DataRefused, match="without a label"):
+        learner_of(4).fit([[1], [2]], [0, 1])
 
 
 def test_what_a_sanitizer_cannot_take_is_refused_before_anything_is_charged():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations, combinations_with_replacement
 from math import ceil, e, exp, floor, log
 
@@ -10,9 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.learners.exact import EXACT, p_value, thresholds
-from tests.learners.exact import exponential as exponential_law
-from tests.learners.exact_relabelling import Inputs, Rows, boosted, price
+from tests.learners.exact import best_of_class, exponential, mixture, p_value, thresholds
+from tests.learners.exact_relabelling import Rows, boosted, price
 
 from quorate.accounting import ApproxDP, PureDP
 from quorate.errors import DataRefused, InvalidParameter
@@ -21,7 +21,6 @@ from quorate.learners import (
     ExponentialLearner,
     GenericLearner,
     LabelBoost,
-    NoisyThreshold,
     PrivateLearner,
 )
 from quorate.learners.amplification import (
@@ -76,14 +75,6 @@ def task(n_base: int = 1000, *, epsilon: float = 1.0, delta: float = 1e-6, vc: i
 
 
 # --- the constants as printed --------------------------------------------------------------------------------------
-
-
-def test_alpha_and_beta_of_an_iteration_are_the_printed_ones():
-    assert bns15_algorithm_3_accuracy(0.1, 0.08, 3) == (pytest.approx(0.1 / 80), pytest.approx(0.08 / 32))
-    # so that the errors of all iterations, 10 α_i each and 2 β_i, add up to α and β/2
-    several = [bns15_algorithm_3_accuracy(0.1, 0.08, i) for i in range(1, 40)]
-    assert 10 * sum(a for a, _ in several) == pytest.approx(0.1)
-    assert 2 * sum(b for _, b in several) == pytest.approx(0.04)
 
 
 def test_the_growth_rule_and_the_keep_rates_are_the_printed_ones():
@@ -167,18 +158,24 @@ def test_tight_constants_need_a_fifth_of_the_rows_at_most(epsilon, n_base):
     assert TightConstants(given_).price(schedule).within(given_.target)
 
 
-def test_tight_constants_need_an_iteration_where_the_base_learner_needs_many_rows():
+@pytest.fixture(scope="module")
+def large():
+    """A task whose base learner needs many rows, how many rows it asks for, and the schedule of so many."""
     given_ = task(3_000_000)
-    labelled, unlabelled = TightConstants(given_).rows_needed()
-    schedule = TightConstants(given_).schedule(labelled, unlabelled)
+    needed = TightConstants(given_).rows_needed()
+    return given_, needed, TightConstants(given_).schedule(*needed)
+
+
+def test_tight_constants_need_an_iteration_where_the_base_learner_needs_many_rows_and_the_fewest_labels(large):
+    given_, (labelled, unlabelled), schedule = large
     assert schedule.rounds
     assert schedule.taken == unlabelled > 0
     assert labelled < 3_000_000 < schedule.left
+    assert not TightConstants(given_).schedule(labelled - 1, 10**12).proven
 
 
-def test_the_keep_rates_are_the_largest_that_give_the_target_back():
-    given_ = task(3_000_000)
-    schedule = TightConstants(given_).schedule(*TightConstants(given_).rows_needed())
+def test_the_keep_rates_are_the_largest_that_give_the_target_back(large):
+    given_, _, schedule = large
     for each in schedule.rounds:
         label = relabelling(given_.target, epsilon_0=each.epsilon_0)
         point = relabelling(given_.target, epsilon_0=each.epsilon_0, changed="unlabelled")
@@ -190,9 +187,8 @@ def test_the_keep_rates_are_the_largest_that_give_the_target_back():
     assert not with_replacement(given_.base, n_rows=schedule.left - 1, n_draws=schedule.drawn + 3).within(given_.target)
 
 
-def test_the_iterations_follow_the_papers_accounting_of_errors():
-    given_ = task(3_000_000)
-    schedule = TightConstants(given_).schedule(*TightConstants(given_).rows_needed())
+def test_the_iterations_follow_the_papers_accounting_of_errors(large):
+    given_, _, schedule = large
     for i, each in enumerate(schedule.rounds, start=1):
         alpha, beta = bns15_algorithm_3_accuracy(given_.alpha, given_.beta, i)
         assert each.kept_labelled >= rows_to_generalise(given_.vc, alpha, beta)  # Theorem B.5
@@ -200,12 +196,6 @@ def test_the_iterations_follow_the_papers_accounting_of_errors():
         assert each.kept_taken + each.kept_labelled <= at_most  # Claim 4.2
     assert schedule.drawn == given_.n_base
     assert schedule.left >= rows_to_generalise(given_.vc, given_.alpha, given_.beta / 2)
-
-
-def test_the_labels_needed_are_the_fewest():
-    given_ = task(3_000_000)
-    labelled, _ = TightConstants(given_).rows_needed()
-    assert not TightConstants(given_).schedule(labelled - 1, 10**12).proven
 
 
 def test_labels_grow_with_the_vc_dimension_and_not_with_the_base_learner():
@@ -329,19 +319,9 @@ def base_learner(epsilon: float = 1.0, bits: int = 2) -> ExponentialLearner:
     return ExponentialLearner(concepts=Thresholds(bits=bits), epsilon=epsilon, selection="exponential")
 
 
-def law_of_cuts(inputs: Inputs, epsilon: float, n_cuts: int) -> dict[int, object]:
-    """The base learner's law behind a law of its inputs: all thresholds, by their mistakes."""
-    law = {cut: EXACT.mpf(0) for cut in range(n_cuts)}
-    for rows, weight in inputs.items():
-        scores = [-sum(int(x < cut) != y for x, y in rows) for cut in range(n_cuts)]
-        for cut, probability in enumerate(exponential_law(scores, epsilon)):
-            law[cut] += probability * weight
-    return law
-
-
-def drawn_cuts(
-    schedule: BoostSchedule, S: Rows, D: Rows, runs: int, learner: LabelBoost, base: PrivateLearner
-) -> list[int]:
+def drawn_concepts(
+    schedule: BoostSchedule, S: Rows, D: Rows, learner: LabelBoost, base: PrivateLearner
+) -> list[tuple[int, ...]]:
     fit = BaseFit(
         plan=base._plan(schedule.drawn, 0, 1.0, 0.0), price=Price(1.0), n_labelled=schedule.drawn, n_unlabelled=0
     )
@@ -350,7 +330,8 @@ def drawn_cuts(
     points = np.array([[x] for x, _ in (*D, *S)])
     labels = np.array([y for _, y in (*D, *S)], dtype=np.int8)
     noise = SeededNoise(20261120)
-    return [learner._learn(points, labels, noise.at("run", i), plan).cut for i in range(runs)]  # type: ignore[attr-defined]
+    cuts = [learner._learn(points, labels, noise.at("run", i), plan).cut for i in range(RUNS)]  # type: ignore[attr-defined]
+    return [thresholds(4)[cut] for cut in cuts]
 
 
 SMALL = iterations((3, 2, 2, 1, 2.0), (3, 2, 1, 1, 1.0), left=2, drawn=3, before=(4, 4))
@@ -361,20 +342,21 @@ D_SMALL: Rows = ((2, -1), (0, -1), (3, -1), (1, -1))
 class ForgetfulBoost(LabelBoost):
     """A twin that cheats: it relabels nothing."""
 
-    def _learn(self, points: object, labels: object, noise: object, plan: object) -> object:  # type: ignore[override]
-        from dataclasses import replace
-
-        schedule = replace(plan.schedule, rounds=(), first_labelled=4, kept=4)  # type: ignore[attr-defined]
-        return super()._learn(points, labels, noise, replace(plan, schedule=schedule))  # type: ignore[arg-type, type-var]
+    def _learn(self, points, labels, noise, plan):
+        schedule = replace(plan.schedule, rounds=(), first_labelled=4, kept=4)
+        return super()._learn(points, labels, noise, replace(plan, schedule=schedule))
 
 
 def test_what_runs_has_the_law_that_was_priced_and_a_twin_that_relabels_nothing_has_not():
     base = base_learner()  # so many runs put the twin at p = 4·10⁻¹⁵
-    law = law_of_cuts(boosted((S_SMALL, D_SMALL), SMALL, thresholds(4)), 1.0, 5)
-    learner = LabelBoost(concepts=base.concepts, base=base, epsilon=1.0)
-    assert p_value(law, drawn_cuts(SMALL, S_SMALL, D_SMALL, RUNS, learner, base)) > FALSE_ALARM
-    twin = ForgetfulBoost(concepts=base.concepts, base=base, epsilon=1.0)
-    assert p_value(law, drawn_cuts(SMALL, S_SMALL, D_SMALL, RUNS, twin, base)) < FALSE_ALARM
+    of_inputs = best_of_class(thresholds(4), 1.0, exponential)
+    inputs = boosted((S_SMALL, D_SMALL), SMALL, thresholds(4))
+    law = mixture((weight, of_inputs(rows)) for rows, weight in inputs.items())
+    for kind in (LabelBoost, ForgetfulBoost):
+        learner = kind(concepts=base.concepts, base=base, epsilon=1.0)
+        assert (p_value(law, drawn_concepts(SMALL, S_SMALL, D_SMALL, learner, base)) > FALSE_ALARM) is (
+            kind is LabelBoost
+        )
 
 
 def test_the_planned_price_covers_the_exact_one_on_six_rows():
@@ -407,15 +389,9 @@ GRID = Thresholds(bits=8)
 
 
 def boost(**given_: object) -> LabelBoost:
-    arguments = {
-        "concepts": GRID,
-        "base": ExponentialLearner(concepts=GRID, epsilon=1.0),
-        "epsilon": 1.0,
-        "base_rows": 600,
-        "unsafe_noise_seed": 3,
-        **given_,
-    }
-    return LabelBoost(**arguments)  # type: ignore[arg-type]
+    base = ExponentialLearner(concepts=GRID, epsilon=1.0)
+    own = {"concepts": GRID, "base": base, "epsilon": 1.0, "base_rows": 600, "unsafe_noise_seed": 3}
+    return LabelBoost(**own | given_)  # type: ignore[arg-type]
 
 
 def test_it_learns_with_fewer_labels_than_the_base_learner_is_handed():
@@ -479,11 +455,6 @@ def test_an_approximate_base_learner_makes_an_approximate_one():
     assert plan.event.epsilon <= 1.0
 
 
-def test_another_base_learner_is_taken_too():
-    learner = boost(base=NoisyThreshold(concepts=GRID, epsilon=1.0)).fit(*rows(900, 4_000))
-    assert learner.score(*rows(1_500, 0)) > 0.8
-
-
 def test_a_base_learner_that_needs_rows_without_labels_gets_them():
     base = GenericLearner(concepts=GRID, sanitizer=Tree(), epsilon=1.0)
     learner = boost(base=base, base_rows=900).fit(*rows(900, 12_000))
@@ -491,11 +462,6 @@ def test_a_base_learner_that_needs_rows_without_labels_gets_them():
     assert min(fit.n_labelled, fit.n_unlabelled) >= 400
     assert fit.n_rows == learner.plan_.schedule.drawn == 900
     assert learner.score(*rows(1_500, 0)) > 0.6
-
-
-def test_a_label_is_needed():
-    with pytest.raises(InvalidParameter, match="labelled rows"):
-        boost().fit(*rows(0, 500))
 
 
 def test_more_candidates_than_fit_into_memory_are_left_out_and_that_is_said():

@@ -1,15 +1,23 @@
 """SubSampling, EmpiricalLearner: price on tiny data, law, planner; who is asked; the error on the rows themselves."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
+from functools import partial
 from itertools import combinations
 from math import exp, log1p
 
 import numpy as np
 import pytest
-from tests.learners.exact import EXACT, Part, labelled, mixture, p_value, true_epsilon, uniform_draws, uniform_subsets
-from tests.learners.exact import exponential as exponential_law
+from tests.learners.exact import (
+    EXACT,
+    best_of_class,
+    exponential,
+    labelled,
+    mixture,
+    p_value,
+    thresholds,
+    true_epsilon,
+    uniform_draws,
+    uniform_subsets,
+)
 from tests.learners.exact_relabelling import added, draws, worst_epsilon
 
 from quorate.accounting import PureDP
@@ -26,29 +34,30 @@ DOMAIN = Thresholds(bits=2)
 DATA = np.array([[0], [1], [3], [3], [2]]), np.array([1, 1, 0, 0, 1], dtype=np.int8)
 
 
-def learner(**given: object) -> SubSampling:
-    arguments = {
-        "concepts": DOMAIN,
-        "base": ExponentialLearner(concepts=DOMAIN, epsilon=1.0, selection="exponential"),
-        "epsilon": 2.0,
-        "unsafe_noise_seed": 3,
-        **given,
-    }
-    return SubSampling(**arguments)  # type: ignore[arg-type]
+CUTS = thresholds(4)
+CHOSEN = best_of_class(CUTS, 1.0, exponential)
 
 
-def law_of(n: int, m: int, which: str, epsilon: float) -> object:
+def made(kind, **given):
+    base = ExponentialLearner(concepts=DOMAIN, epsilon=1.0, selection="exponential")
+    return kind(**{"concepts": DOMAIN, "base": base, "epsilon": 2.0, "unsafe_noise_seed": 3, **given})
+
+
+learner, empirical = partial(made, SubSampling), partial(made, EmpiricalLearner)
+
+
+def rows_of(points, labels):
+    return list(zip(points[:, 0].tolist(), labels.tolist(), strict=True))
+
+
+def law_of(n, m, which):
     """The whole learner: all samples, all choices of labels, and the exponential mechanism over five thresholds."""
 
-    def law(points: np.ndarray, labels: np.ndarray) -> dict[object, object]:
-        def chosen(K: tuple[int, ...]) -> dict[object, object]:
-            scores = [-sum(int(points[i, 0] < cut) != labels[i] for i in K) for cut in range(5)]
-            return dict(zip(range(5), exponential_law(scores, epsilon), strict=True))
-
-        parts = []
-        for weight, sample in uniform_subsets(len(points), n):
+    def law(points, labels):
+        rows, parts = rows_of(points, labels), []
+        for weight, sample in uniform_subsets(len(rows), n):
             known = [sample[:m]] if which == "first" else list(combinations(sample, m))
-            parts += [(weight / len(known), chosen(K)) for K in known]
+            parts += [(weight / len(known), CHOSEN(tuple(rows[i] for i in K))) for K in known]
         return mixture(parts)
 
     return law
@@ -56,36 +65,37 @@ def law_of(n: int, m: int, which: str, epsilon: float) -> object:
 
 @pytest.mark.parametrize(("which", "t", "n", "m"), [("random", 4, 2, 1), ("first", 4, 3, 1), ("first", 3, 2, 1)])
 def test_every_neighbouring_pair_is_within_the_claim(which, t, n, m):
-    claimed = subsampling(Price(1.0), n_rows=t, n_kept=n, labelled=which).epsilon  # type: ignore[arg-type]
-    rows: Part = labelled((0, 1, 3), t)
-    found = true_epsilon(law_of(n, m, which, 1.0), rows, ordered=which == "first")  # type: ignore[arg-type]
+    claimed = subsampling(Price(1.0), n_rows=t, n_kept=n, labelled=which).epsilon
+    found = true_epsilon(law_of(n, m, which), labelled((0, 1, 3), t), ordered=which == "first")
     assert 0.2 < found.value <= claimed
 
 
 def test_a_learner_that_samples_nothing_is_caught():
     """All rows, all labels, and the price of one row in four."""
     claimed = subsampling(Price(1.0), n_rows=4, n_kept=1).epsilon
-    found = true_epsilon(law_of(4, 4, "random", 1.0), labelled((0, 3), 4))  # type: ignore[arg-type]
+    found = true_epsilon(law_of(4, 4, "random"), labelled((0, 3), 4))
     assert found.value > claimed + 0.1
 
 
-def cuts(which: str, runs: int, *, m: int = 2) -> list[int]:
-    fitted = learner(labelled=which, base_rows=3, n_labels=m)
-    plan = fitted._plan(5, 0, 5.0, 0.0)
+def cuts(fitted, plan, data, runs=1_000):
     noise = SeededNoise(9)
-    return [fitted._learn(*DATA, noise.at("run", i), plan).cut for i in range(runs)]  # type: ignore[attr-defined]
+    return [CUTS[fitted._learn(*data, noise.at("run", i), plan).cut] for i in range(runs)]
+
+
+def asked_cuts(which, *, m=2, runs=1_000):
+    fitted = learner(labelled=which, base_rows=3, n_labels=m)
+    return cuts(fitted, fitted._plan(5, 0, 5.0, 0.0), DATA, runs)
 
 
 @pytest.mark.parametrize("which", ["random", "first"])
 def test_what_runs_has_the_law_that_was_priced(which):
-    law = law_of(3, 2, which, 1.0)(*DATA)  # type: ignore[operator]
+    law = law_of(3, 2, which)(*DATA)
     assert EXACT.fsum(law.values()) == pytest.approx(1)
-    assert p_value(law, cuts(which, 1_000)) > FALSE_ALARM
+    assert p_value(law, asked_cuts(which)) > FALSE_ALARM
 
 
 def test_that_test_catches_a_learner_that_asks_for_all_labels():
-    law = law_of(3, 1, "first", 1.0)(*DATA)  # type: ignore[operator]
-    assert p_value(law, cuts("first", 2_000, m=3)) < FALSE_ALARM
+    assert p_value(law_of(3, 1, "first")(*DATA), asked_cuts("first", m=3, runs=2_000)) < FALSE_ALARM
 
 
 def test_the_plan_is_the_exact_price_of_its_sizes():
@@ -103,7 +113,7 @@ def test_the_plan_is_the_exact_price_of_its_sizes():
 def test_as_many_rows_are_sampled_as_the_target_allows(which, epsilon):
     plan = learner(labelled=which, n_labels=10)._plan(1_000, 0, epsilon, 0.0)
     assert plan.event.epsilon <= epsilon
-    more = subsampling(Price(1.0), n_rows=1_000, n_kept=plan.n_kept + 1, labelled=which)  # type: ignore[arg-type]
+    more = subsampling(Price(1.0), n_rows=1_000, n_kept=plan.n_kept + 1, labelled=which)
     assert more.epsilon > epsilon
     assert plan.n_labels == 10
 
@@ -123,7 +133,7 @@ def test_a_callable_is_asked_once_for_the_labels_of_m_rows():
     y = (X[:, 0] < 2).astype(int)
     asked = []
 
-    def owner(indices: np.ndarray) -> np.ndarray:
+    def owner(indices):
         asked.append(indices)
         return y[indices]
 
@@ -139,9 +149,9 @@ def test_a_callable_is_asked_once_for_the_labels_of_m_rows():
 
 def test_with_first_labels_the_smallest_indices_of_the_sample_are_asked():
     X = np.zeros((30, 1), dtype=int)
-    found: list[list[int]] = []
+    found = []
 
-    def owner(indices: np.ndarray) -> list[int]:
+    def owner(indices):
         found.append(indices.tolist())
         return [1] * len(indices)
 
@@ -154,29 +164,31 @@ def test_with_first_labels_the_smallest_indices_of_the_sample_are_asked():
     assert max(map(max, found)) >= 20
 
 
-@pytest.mark.parametrize("answers", [[1], [0, 1, UNLABELLED], [[0, 1, 0]], ["a", "b", "c"]])
-def test_answers_that_are_no_labels_are_refused(answers):
-    with pytest.raises(DataRefused):
-        learner(n_labels=3).fit(np.zeros((9, 1), dtype=int), lambda _: answers)
+SIX = [0] * 4 + [UNLABELLED] * 5
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("kind", "given", "labels", "error", "message"),
     [
-        ({"n_labels": 5, "base_rows": 4}, "base_rows"),
-        ({"base_rows": 10, "n_labels": 3}, "at least"),
-        ({"epsilon": 0.001, "n_labels": 3}, "at least 1,718 rows"),
-        ({"base": ExponentialLearner(concepts=DOMAIN, epsilon=300.0), "labelled": "first"}, "no number of rows"),
+        *(
+            (SubSampling, {"n_labels": 3}, lambda _, answers=answers: answers, DataRefused, None)
+            for answers in ([1], [0, 1, UNLABELLED], [[0, 1, 0]], ["a", "b", "c"])
+        ),
+        (SubSampling, {"n_labels": 5, "base_rows": 4}, [0] * 9, InvalidParameter, "base_rows"),
+        (SubSampling, {"base_rows": 10, "n_labels": 3}, [0] * 9, InvalidParameter, "at least"),
+        (SubSampling, {"epsilon": 0.001, "n_labels": 3}, [0] * 9, InvalidParameter, "at least 1,718 rows"),
+        (
+            SubSampling, {"base": ExponentialLearner(concepts=DOMAIN, epsilon=300.0), "labelled": "first"}, [0] * 9,
+            InvalidParameter, "no number of rows",
+        ),
+        (SubSampling, {}, [0] * 8 + [UNLABELLED], DataRefused, "label for every row"),
+        (EmpiricalLearner, {"n_draws": 9}, SIX, InvalidParameter, "labels for 9 draws"),
+        (EmpiricalLearner, {"epsilon": 0.001}, SIX, InvalidParameter, "labels for 1 draws"),
     ],
-)
-def test_what_cannot_be_is_refused(given, message):
-    with pytest.raises(InvalidParameter, match=message):
-        learner(**given).fit(np.zeros((9, 1), dtype=int), np.zeros(9, dtype=int))
-
-
-def test_a_row_without_a_label_is_refused():
-    with pytest.raises(DataRefused, match="label for every row"):
-        learner().fit(np.zeros((9, 1), dtype=int), [0] * 8 + [UNLABELLED])
+)  # fmt: skip
+def test_what_cannot_be_is_refused(kind, given, labels, error, message):
+    with pytest.raises(error, match=message):
+        made(kind, **given).fit(np.zeros((9, 1), dtype=int), labels if callable(labels) else np.array(labels))
 
 
 def test_each_oracle_is_asked_and_paid_for_in_one_and_the_same_ledger():
@@ -184,63 +196,41 @@ def test_each_oracle_is_asked_and_paid_for_in_one_and_the_same_ledger():
     X = np.random.default_rng(0).integers(0, 1024, (3_000, 1))
     base = ExponentialLearner(concepts=domain, epsilon=3.0)
     fitted = SubSampling(concepts=domain, base=base, epsilon=1.0, n_labels=150, base_rows=150, ledger=ledger)
-    asked: list[int] = []
+    asked = []
 
-    def oracle(cut: int) -> Callable[[np.ndarray], np.ndarray]:
-        def answer(indices: np.ndarray) -> np.ndarray:
-            asked.append(cut)
-            return (X[indices, 0] < cut).astype(int)
+    def oracle(cut):
+        return lambda indices: asked.append(cut) or (X[indices, 0] < cut).astype(int)
 
-        return answer
-
-    found = [fitted.fit(X, oracle(cut)).concept_.cut for cut in (900, 100, 100)]  # type: ignore[attr-defined]
+    found = [fitted.fit(X, oracle(cut)).concept_.cut for cut in (900, 100, 100)]
     assert asked == [900, 100, 100]
     assert found[0] > 700
     assert max(found[1:]) < 300
     assert len(ledger.reservations()) == 3
-    once = ledger.reservations()[0].event.epsilon  # type: ignore[union-attr]
+    once = ledger.reservations()[0].event.epsilon
     assert ledger.spent.epsilon == pytest.approx(3 * once, abs=1e-8)
 
 
-def test_labels_that_an_oracle_has_not_told_are_not_taken_for_zeros():
-    ledger, X = Ledger(budget=Budget(5.0, 0.0)), np.arange(400).reshape(-1, 1) % 4
-    fitted = learner(base_rows=3, n_labels=2, ledger=ledger)
-    fitted.fit(X, lambda indices: np.zeros(len(indices), dtype=int))
+def test_labels_that_an_oracle_has_not_told_are_not_taken_for_zeros_and_those_in_an_array_are_known_again():
+    X, zeros = np.arange(400).reshape(-1, 1) % 4, np.zeros(400, dtype=int)
+    asked, given = (
+        learner(base_rows=3, n_labels=2, ledger=Ledger(budget=Budget(5.0, 0.0))).fit(X, labels)
+        for labels in (lambda indices: zeros[indices], zeros)
+    )
     with pytest.raises(LedgerMismatch):
-        fitted.fit(X, np.zeros(400, dtype=int))
-
-
-def test_a_fit_on_the_same_labels_in_an_array_is_recalled():
-    ledger, X = Ledger(budget=Budget(5.0, 0.0)), np.arange(400).reshape(-1, 1) % 4
-    fitted = learner(base_rows=3, n_labels=2, ledger=ledger)
-    for _ in range(2):
-        fitted.fit(X, np.zeros(400, dtype=int))
-    assert len(ledger.reservations()) == 1
+        asked.fit(X, zeros)
+    given.fit(X, zeros)
+    assert len(given.ledger.reservations()) == 1
 
 
 # --- EmpiricalLearner ----------------------------------------------------------------------------------------------
 
 
-def empirical(**given: object) -> EmpiricalLearner:
-    arguments = {
-        "concepts": DOMAIN,
-        "base": ExponentialLearner(concepts=DOMAIN, epsilon=1.0, selection="exponential"),
-        "epsilon": 1.5,
-        "unsafe_noise_seed": 3,
-        **given,
-    }
-    return EmpiricalLearner(**arguments)  # type: ignore[arg-type]
-
-
-def law_of_draws(m: int, epsilon: float = 1.0) -> object:
+def law_of_draws(m):
     """All sequences of m draws, then the exponential mechanism over five thresholds."""
 
-    def law(points: np.ndarray, labels: np.ndarray) -> dict[object, object]:
-        parts = []
-        for weight, drawn in uniform_draws(len(points), m):
-            scores = [-sum(int(points[i, 0] < cut) != labels[i] for i in drawn) for cut in range(5)]
-            parts.append((weight, dict(zip(range(5), exponential_law(scores, epsilon), strict=True))))
-        return mixture(parts)
+    def law(points, labels):
+        rows = rows_of(points, labels)
+        return mixture((weight, CHOSEN(tuple(rows[i] for i in drawn))) for weight, drawn in uniform_draws(len(rows), m))
 
     return law
 
@@ -249,7 +239,7 @@ def law_of_draws(m: int, epsilon: float = 1.0) -> object:
 def test_every_neighbouring_pair_is_within_the_planned_price(n, m):
     plan = empirical(n_draws=m, epsilon=3.0)._plan(n, 0, 3.0, 0.0)
     assert plan.event.epsilon == pytest.approx(m * log1p((exp(1) - 1) / n))
-    found = true_epsilon(law_of_draws(m), labelled((0, 1, 2, 3), n))  # type: ignore[arg-type]
+    found = true_epsilon(law_of_draws(m), labelled((0, 1, 2, 3), n))
     assert 0.3 * plan.event.epsilon < found.value <= plan.event.epsilon
 
 
@@ -268,19 +258,13 @@ def test_a_delta_of_the_target_is_used():
     assert spent.event.epsilon < empirical(n_draws=3, epsilon=4.0)._plan(4, 0, 4.0, 0.0).event.epsilon
 
 
-def cuts_of_draws(m: int, runs: int = 1_000) -> list[int]:
-    fitted = empirical(n_draws=m, epsilon=10.0)
-    plan = fitted._plan(4, 1, 10.0, 0.0)
-    points = np.array([[0], [2], [1], [3], [3]])
-    labels = np.array([1, UNLABELLED, 1, 0, 0], dtype=np.int8)
-    noise = SeededNoise(9)
-    return [fitted._learn(points, labels, noise.at("run", i), plan).cut for i in range(runs)]  # type: ignore[attr-defined]
-
-
 def test_what_runs_has_the_law_that_was_priced_and_a_learner_that_draws_more_is_caught():
-    law = law_of_draws(3)(np.array([[0], [1], [3], [3]]), np.array([1, 1, 0, 0]))  # type: ignore[operator]
-    assert p_value(law, cuts_of_draws(3)) > FALSE_ALARM
-    assert p_value(law, cuts_of_draws(6)) < FALSE_ALARM
+    data = np.array([[0], [2], [1], [3], [3]]), np.array([1, UNLABELLED, 1, 0, 0], dtype=np.int8)
+    law = law_of_draws(3)(np.array([[0], [1], [3], [3]]), np.array([1, 1, 0, 0]))
+    for m, honest in ((3, True), (6, False)):
+        fitted = empirical(n_draws=m, epsilon=10.0)
+        drawn = cuts(fitted, fitted._plan(4, 1, 10.0, 0.0), data)
+        assert (p_value(law, drawn) > FALSE_ALARM) is honest
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 2.5])
@@ -318,18 +302,3 @@ def test_rows_without_a_label_are_left_out():
     X, y = np.zeros((400, 1), dtype=int), np.zeros(400, dtype=int)
     y[100:] = UNLABELLED
     assert empirical().fit(X, y).plan_.n_rows == 100
-
-
-@pytest.mark.parametrize(
-    ("given", "n", "message"),
-    [
-        ({"n_draws": 9}, 4, "labels for 9 draws"),
-        ({"epsilon": 0.001}, 4, "labels for 1 draws"),
-        ({}, 0, "labels"),
-    ],
-)
-def test_what_cannot_be_drawn_is_refused(given, n, message):
-    X, y = np.zeros((9, 1), dtype=int), np.full(9, UNLABELLED)
-    y[:n] = 0
-    with pytest.raises(InvalidParameter, match=message):
-        empirical(**given).fit(X, y)

@@ -51,14 +51,6 @@ def test_scattered_scores_are_declined():
     assert np.isnan(mechanism.values(answers)).all()
 
 
-def test_a_released_score_is_within_a_bin_of_what_all_teachers_say():
-    scores = np.random.default_rng(1).uniform(size=40)
-    mechanism = soft_label(bins=7)
-    values = mechanism.values(mechanism.release(everyone_says(*scores), OSNoise()))
-
-    assert (np.abs(values - scores) <= 1 / 14 + 1e-12).all()
-
-
 def test_the_first_partition_is_free_the_second_spends_one_stage_and_a_refusal_two():
     mechanism, noise = soft_label(), OSNoise()
     state = mechanism.init(noise)

@@ -1,7 +1,5 @@
 """What the page of the planner tells was computed from what is stored: its tables, and the sentences about them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The page of a plan: complete, self-contained, and nothing from outside is taken for markup."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import ceil
 

@@ -413,20 +413,14 @@ def test_known_coefficients_of_thresholds_points_and_a_lone_hypothesis():
     assert theory.disagreement_coefficient(single, best=0, alpha=0.0) == pytest.approx(n)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        (([[0, 2]], 0, 0.1), "labellings"),
-        (([], 0, 0.1), "labellings"),
-        (([[0, 1]], 1, 0.1), "best"),
-        (([[0, 1]], -1, 0.1), "best"),
-        (([[0, 1]], 0, 1.0), "alpha"),
-        (([[0, 1]], 0, float("nan")), "alpha"),
-        (([[0, 1]], 0, 0.1, [0.5]), "weights"),
-        (([[0, 1]], 0, 0.1, [1.5, -0.5]), "weights"),
-        (([[0, 1]], 0, 0.1, [0.5, float("nan")]), "weights"),
-    ],
-)
-def test_what_is_no_table_of_hypotheses_is_refused(arguments, named):
-    with pytest.raises(InvalidParameter, match=rf"^{named} must be "):
-        theory.disagreement_coefficient(*arguments)
+def test_what_is_no_table_of_hypotheses_is_refused():
+    one, nan = [[0, 1]], float("nan")
+    wrong = {
+        "labellings": (([[0, 2]], 0, 0.1), ([], 0, 0.1)), "best": ((one, 1, 0.1), (one, -1, 0.1)),
+        "alpha": ((one, 0, 1.0), (one, 0, nan)),
+        "weights": tuple((one, 0, 0.1, weights) for weights in ([0.5], [1.5, -0.5], [0.5, nan])),
+    }  # fmt: skip
+    for named, calls in wrong.items():
+        for arguments in calls:
+            with pytest.raises(InvalidParameter, match=rf"^{named} must be "):
+                theory.disagreement_coefficient(*arguments)

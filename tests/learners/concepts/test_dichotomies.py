@@ -198,15 +198,6 @@ def test_a_class_or_concept_out_of_range_is_refused(build, told):
         build()
 
 
-def test_a_classifier_that_predicts_something_else_is_refused():
-    class Sure:
-        def predict(self, X):
-            return np.full(len(X), 0.5)
-
-    with pytest.raises(InvalidParameter, match="number 0, a Sure, must predict 0 or 1"):
-        FiniteClass([Sure()], 1).dichotomies(np.zeros((3, 1)))
-
-
 # --- the VC dimension that a class states, against shattering by hand
 
 

@@ -1,7 +1,5 @@
 """What is published: of FiniteClass nothing that a classifier does on private rows; of every concept its fields."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from dataclasses import fields
@@ -113,7 +111,7 @@ def test_a_machine_without_memory_is_no_label():
     ids=["unfitted", "other labels", "other columns", "text", "no label"],
 )
 def test_a_classifier_that_cannot_take_a_public_row_is_refused_at_once(classifier):
-    with pytest.raises(InvalidParameter, match=r"number 1, a .* row of zeros"):
+    with pytest.raises(InvalidParameter, match=r"number 1, a .*, must predict 0 or 1 .* row of zeros"):
         FiniteClass([Lookup([1]), classifier], n_features=1)
 
 

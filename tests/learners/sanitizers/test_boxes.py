@@ -7,9 +7,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from quorate.errors import InvalidParameter
 from quorate.learners import GenericLearner
-from quorate.learners.concepts import Rectangles, Thresholds
+from quorate.learners.concepts import Rectangles
 from quorate.learners.sanitizers import Boxes, BoxPlan, boxes, tree
 from quorate.noise import SeededNoise
 
@@ -134,14 +133,6 @@ def test_cuts_at_values_of_the_rows_are_caught(monkeypatch):
     assert worst_loss(monkeypatch, until=EPSILON) > Fraction(EPSILON)
 
 
-@pytest.mark.parametrize("epsilon", [1e-9, 0.1, 0.3, 1.0, 7.7, 400.0])
-@pytest.mark.parametrize("bits", [(16, 16), (16, 1), (2, 2), (62, 16, 1), (3,) * 6])
-def test_the_budget_is_kept_in_exact_arithmetic(bits, epsilon):
-    for n in (1, 20_000, 10**9):
-        plan = BoxPlan.for_budget(bits=bits, n=n, epsilon=epsilon)
-        assert Fraction(epsilon) * (1 - Fraction(1, 2**40)) <= plan.epsilon <= Fraction(epsilon)
-
-
 # --- errors ----------------------------------------------------------------------------------------------------------
 
 GRID = Rectangles(5, 2)
@@ -232,15 +223,6 @@ def test_absolute_noise_is_above_its_bound_no_more_often_than_promised():
     z = boxes.absolute_noise(50, 8.0, 0.1)
     assert np.mean(sums > z) <= 0.1
     assert np.mean(sums > z * 0.8) > 0.1  # and it is not idle
-
-
-def test_what_boxes_does_not_take_is_named():
-    with pytest.raises(InvalidParameter, match="take Tree"):
-        Boxes().sanitize(np.zeros((3, 1), dtype=int), Thresholds(4), 1.0, SeededNoise(0))
-    with pytest.raises(InvalidParameter, match="fewer columns"):
-        Boxes().sanitize(np.zeros((3, 13), dtype=int), Rectangles(1, 13), 1.0, SeededNoise(0))
-    with pytest.raises(InvalidParameter, match="limit"):
-        GenericLearner(concepts=GRID, sanitizer=Boxes(), epsilon=1.0, limit=100).check(100, 100)
 
 
 @pytest.mark.parametrize("n_features", [1, 2, 3])

@@ -2,6 +2,7 @@
 
 from dataclasses import FrozenInstanceError
 from fractions import Fraction
+from math import comb
 
 import numpy as np
 import pytest
@@ -12,10 +13,10 @@ from tests.learners.sanitizers.test_tree_bound import hard_rows, kuiper, xor_err
 
 from quorate.accounting import PureDP
 from quorate.errors import DataRefused, InvalidParameter
-from quorate.learners import sanitizers
+from quorate.learners import GenericLearner, sanitizers
 from quorate.learners.concepts import FiniteClass, Intervals, PointFunctions, Rectangles, Stumps, Thresholds
 from quorate.learners.concepts.domain import public_domain
-from quorate.learners.sanitizers import BLR, MWEM, Boxes, Medians, Tree, XorQueries
+from quorate.learners.sanitizers import BLR, MWEM, Boxes, BoxPlan, MedianPlan, Medians, Tree, TreePlan, XorQueries
 from quorate.learners.sanitizers.protocol import least_scale, share
 from quorate.noise import OSNoise, SeededNoise
 
@@ -63,6 +64,7 @@ def rows_for(sanitizer, concept_class, n=200):
 @pytest.mark.parametrize(("sanitizer", "concept_class"), CASES)
 def test_synthetic_points_are_points_of_the_domain(sanitizer, concept_class):
     rows = concept_class.check(rows_for(sanitizer, concept_class))
+    sanitizer.check(rows, concept_class)
     synthetic = sanitizer.sanitize(rows, concept_class, 1.0, OSNoise())
 
     assert synthetic.dtype == rows.dtype
@@ -146,20 +148,79 @@ def test_no_rows_are_refused(sanitizer, concept_class):
         sanitizer.sanitize(rows_for(sanitizer, concept_class, n=0), concept_class, 1.0, SeededNoise(0))
 
 
-@pytest.mark.parametrize("kind", [BLR, MWEM])
-def test_rows_outside_a_given_domain_are_refused_without_a_value(kind):
-    sanitizer = kind(**({"size": 3} if kind is BLR else {}), domain=CORNERS)
-    for row in ([1.0, 0.75], [7.0, 0.5], [0.0, 2.0]):
-        with pytest.raises(DataRefused, match="lie in the domain") as refused:
-            sanitizer.sanitize(np.array([[1.0, 0.5], row]), Stumps(2), 1.0, SeededNoise(0))
-        assert "7" not in str(refused.value)
+NO_WAY = {
+    "BLR without a domain": (BLR(size=3), Stumps(2), "domain must be given"),
+    "MWEM without a domain": (MWEM(), Stumps(2), "domain must be given"),
+    "MWEM on a fine grid": (MWEM(), Thresholds(16), "got 65536"),
+    "more multisets than the limit": (BLR(size=12, limit=1000), Thresholds(4), str(comb(15 + 12, 12))),
+    "Tree on a plane": (Tree(), Rectangles(4, 2), "class on a line"),
+    "Medians on a plane": (Medians(), Rectangles(4, 2), "class on a line"),
+    "Boxes on a line": (Boxes(), Thresholds(4), "take Tree"),
+    "Boxes of many columns": (Boxes(), Rectangles(1, 13), "fewer columns"),
+}
 
 
-@pytest.mark.parametrize("kind", [BLR, MWEM])
-def test_a_class_without_a_domain_asks_for_one(kind):
-    sanitizer = kind(**({"size": 3} if kind is BLR else {}))
-    with pytest.raises(InvalidParameter, match="domain must be given"):
-        sanitizer.sanitize(np.array([[1.0, 0.5]]), Stumps(2), 1.0, SeededNoise(0))
+@pytest.mark.parametrize(("sanitizer", "concept_class", "said"), NO_WAY.values(), ids=NO_WAY)
+def test_what_a_sanitizer_does_not_take_is_named(sanitizer, concept_class, said):
+    with pytest.raises(InvalidParameter, match=said):
+        sanitizer.sanitize(np.zeros((3, concept_class.n_features), dtype=int), concept_class, 1.0, SeededNoise(0))
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (lambda: MWEM().error_bound(10, Thresholds(12), 0.1, 1.0), "cells"),
+        (lambda: BLR(size=12).error_bound(10, Thresholds(32), 0.1, 1.0), "4096 points, got 4294967296"),
+        (lambda: Tree(n_synthetic=10).rows_needed(Intervals(8), 0.2, 0.1, 1.0), "raise n_synthetic"),
+        (lambda: Medians(levels=2).rows_to_agree(Thresholds(32), 0.1, 0.1, 1.0), "raise levels"),
+        (lambda: asked_within(100, Rectangles(5, 2), Boxes()), "limit"),
+        (lambda: asked_within(100, Thresholds(32), Medians()), "fewer levels"),
+    ],
+)
+def test_a_bound_that_there_is_not_says_what_to_change(ask, said):
+    with pytest.raises(InvalidParameter, match=said):
+        ask()
+
+
+def asked_within(limit, concepts, sanitizer):
+    return GenericLearner(concepts=concepts, sanitizer=sanitizer, epsilon=1.0, limit=limit).check(100, 100)
+
+
+def box_plan(n, epsilon, bits):
+    return BoxPlan.for_budget(bits=bits, n=n, epsilon=epsilon)
+
+
+def median_plan(n, epsilon, bits, levels, delta):
+    plan = MedianPlan.for_budget(bits=bits, n=n, epsilon=epsilon, delta=delta, levels=levels, beta=0.1)
+    assert plan.delta <= delta
+    assert len(plan.searches) <= min(levels, bits)
+    return plan
+
+
+BUDGETS = [
+    *((box_plan, (bits,)) for bits in ((16, 16), (16, 1), (2, 2), (62, 16, 1), (3,) * 6)),
+    *((median_plan, (*of, delta)) for of in ((1, 10), (4, 3), (16, 10), (62, 12)) for delta in (0.0, 1e-6)),
+]
+
+
+@pytest.mark.parametrize("epsilon", [1e-10, 1e-9, 0.1, 0.3, 1.0, 7.7, 400.0])
+@pytest.mark.parametrize(("plan_of", "size"), BUDGETS, ids=lambda each: getattr(each, "__name__", str(each)))
+def test_a_plan_keeps_its_budget_in_exact_arithmetic_and_wastes_next_to_nothing(plan_of, size, epsilon):
+    if plan_of is median_plan and size[2] and epsilon < 1e-6 and size[0] > 6:
+        with pytest.raises(InvalidParameter, match="epsilon must be larger for Medians with delta"):
+            median_plan(9, epsilon, *size)
+        return
+    for n in (1, 20_000, 10**9):
+        plan = plan_of(n, epsilon, *size)
+        lost = 2**40 if plan_of is box_plan else 2**30
+        assert Fraction(epsilon) * (1 - Fraction(1, lost)) <= plan.epsilon <= Fraction(epsilon)
+
+
+@given(bits=st.integers(1, 62), n=st.integers(1, 10**9), epsilon=st.floats(1e-6, 50))
+def test_a_plan_of_a_tree_never_costs_more_than_its_budget_and_wastes_next_to_nothing(bits, n, epsilon):
+    plan = TreePlan.for_budget(bits=bits, n=n, epsilon=epsilon)
+    assert plan.size == 2**bits
+    assert Fraction(epsilon) * (1 - Fraction(1, 2**50)) <= plan.epsilon <= Fraction(epsilon)
 
 
 @pytest.mark.default_cases(4)
@@ -209,19 +270,19 @@ def test_shares_and_scales_never_cost_more_than_the_whole(epsilon, parts, thirds
     assert Fraction(1) / Fraction(least_scale(1, part)) <= Fraction(part)
 
 
-@pytest.mark.default_cases(4)
-@pytest.mark.parametrize(("sanitizer", "concept_class"), CASES)
-def test_rows_outside_are_refused_by_the_check_already(sanitizer, concept_class):
+@pytest.mark.parametrize(
+    ("sanitizer", "concept_class"), [case for case in CASES if getattr(case.values[0], "domain", None) is not None]
+)
+def test_rows_outside_are_refused_without_a_value_by_the_check_already(sanitizer, concept_class):
     rows = concept_class.check(rows_for(sanitizer, concept_class))
-    sanitizer.check(rows, concept_class)
-    if getattr(sanitizer, "domain", None) is None:
-        return
-    for place in (0, 117, 199):
+    refusing = (sanitizer.check, lambda *given: sanitizer.sanitize(*given, 1.0, SeededNoise(0)))
+    for place, row in ((0, [1.0, 0.75]), (117, [7.0, 0.5]), (199, [0.0, 2.0])):
         outside = rows.copy()
-        outside[place] = [1.0, 0.75]
-        with pytest.raises(DataRefused, match="lie in the domain") as refusal:
-            sanitizer.check(outside, concept_class)
-        assert "75" not in str(refusal.value)
+        outside[place] = row
+        for refuse in refusing:
+            with pytest.raises(DataRefused, match="lie in the domain") as refusal:
+                refuse(outside, concept_class)
+            assert "7" not in str(refusal.value)
 
 
 BOUNDED = {  # a sanitizer, a class, rows, and a budget whose larger noise is told from that of 1; None: not tried
