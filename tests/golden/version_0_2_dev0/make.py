@@ -5,8 +5,6 @@ here, and each key protects these rows only. They are not made anew: that later 
 what they are for.
 """
 
-from __future__ import annotations
-
 import contextlib
 import inspect
 import io
@@ -127,7 +125,7 @@ IDS = {
 }
 
 
-def people(n: int, seed: int) -> tuple[list[str], list[str]]:
+def people(n, seed):
     """Lines of n visits, without and with what is to be learned."""
     rng = np.random.default_rng(seed)
     age, bmi = rng.integers(18, 95, n), np.round(rng.normal(26, 4, n), 1)
@@ -137,7 +135,7 @@ def people(n: int, seed: int) -> tuple[list[str], list[str]]:
     return rows, [f"{rows[i]},{'yes' if ill[i] else 'no'}" for i in range(n)]
 
 
-def folder(root: Path, settings: dict[str, object]) -> None:
+def folder(root, settings):
     """Write what a run is made from."""
     (root / "private.csv").write_text("\n".join(["age,bmi,ward,ill", *people(N, 1)[1]]) + "\n")
     (root / "public.csv").write_text("\n".join(["age,bmi,ward", *people(N_PUBLIC, 2)[0]]) + "\n")
@@ -146,20 +144,20 @@ def folder(root: Path, settings: dict[str, object]) -> None:
         (root / "teach.py").write_text(TEACH)
 
 
-def with_ids(ids: list[object]) -> str:
+def with_ids(ids):
     """Return the script of the fit whose rows are of five units in turn."""
     grouped = FIT.replace("n_records=240", "n_records=5").replace("fit(X, y)", f"fit(X, y, groups={ids!r} * 48)")
     return f"import datetime\n{grouped}"
 
 
-def numbers(root: Path) -> None:
+def numbers(root):
     """Write rows of numbers, which need no pool: their plan has the same bits everywhere."""
     rng = np.random.default_rng(3)
     X = rng.normal(size=(N, 3))
     np.savez_compressed(root / "rows.npz", X=X, y=(X @ [1.0, -2.0, 0.5] > 0).astype(np.int64))
 
 
-def pack(name: str, place: Path, script: str, block: int) -> None:
+def pack(name, place, script, block):
     """Run a script that ends at a block, and pack the folder that it leaves."""
     with Path(place, "said").open("w") as said:
         process = subprocess.Popen(
@@ -173,7 +171,7 @@ def pack(name: str, place: Path, script: str, block: int) -> None:
     archived(name, place)
 
 
-def archived(name: str, place: Path) -> None:
+def archived(name, place):
     """Pack the folder of a run."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:xz") as archive:
@@ -182,7 +180,7 @@ def archived(name: str, place: Path) -> None:
     print(name, len(packed.getvalue()), sorted(path.name for path in (place / "run").rglob("*")))
 
 
-def serve(place: Path) -> None:
+def serve(place):
     """Run, serve, ask for three points, and stop; note what was told."""
     root, command = place / "run", [sys.executable, "-c", "from quorate.cli import main; main()"]
     folder(root, SERVED)
@@ -203,7 +201,7 @@ def serve(place: Path) -> None:
     (root / "told.json").write_text(json.dumps({"token": token, "rows": ASKED, "answers": answers}))
 
 
-def anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
+def anonymous(member):
     """Leave out whose files they were."""
     member.uid = member.gid = 0
     member.uname = member.gname = ""
