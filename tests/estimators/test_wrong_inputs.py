@@ -233,7 +233,7 @@ def fitted_with(changes):
 # All else that is done, and what the line has to say.
 WRONG = {
     **{name: (fitted_with(changes), said) for name, (changes, said) in FITS.items()},
-    # --- what an estimator is made with
+    # --- what an estimator is made with, and arguments of fit
     "classes forgotten": (lambda p: PrivateClassifier(**BUDGET).fit(X, Y, public=PUBLIC), ("classes= is required",)),
     "epsilon forgotten": (
         lambda p: PrivateClassifier(classes=[0, 1]).fit(X, Y, public=PUBLIC),
@@ -244,6 +244,10 @@ WRONG = {
     "the target": (lambda p: PrivateRegressor(target="price"), ("no argument 'target'; what is to be predicted is y",)),
     "a seed": (lambda p: PrivateClassifier(seed=0), ("no argument 'seed'", "unsafe_noise_seed=")),
     "a model": (lambda p: PrivateLogisticRegression(model=1), ("teacher= and student= of PrivateClassifier",)),
+    "groups misspelled": (
+        lambda p: classifier(ledger=p.ledger).fit(X, Y, public=PUBLIC, grups=Y),
+        ("no argument 'grups'", 'did you mean "groups"?', "Nothing was charged"),
+    ),
     "an argument misspelled": (
         lambda p: SubsampleAggregate(**SHARDS, epsilom=1),
         ("no argument 'epsilom'", 'did you mean "epsilon"'),
@@ -277,10 +281,6 @@ WRONG = {
     "weights of rows": (
         lambda p: classifier(ledger=p.ledger).fit(X, Y, public=PUBLIC, sample_weight=Y),
         ("fit has no argument 'sample_weight'", "leave it out"),
-    ),
-    "groups misspelled": (
-        lambda p: classifier(ledger=p.ledger).fit(X, Y, public=PUBLIC, grups=Y),
-        ("no argument 'grups'", 'did you mean "groups"?', "Nothing was charged"),
     ),
     "a pool where there is none": (
         lambda p: LabelPrivateClassifier(classes=[0, 1], **BUDGET).fit(X, Y, public=PUBLIC),
