@@ -1,4 +1,8 @@
-"""Runs and a fit begun before a relation could be chosen go on: for the change, and at the price, of their charge."""
+"""Runs and a fit begun before a relation could be chosen go on: for the change, and at the price, of their charge.
+
+The archives are never made anew. What made them, each in the version it stands for, is the file
+``tests/golden/version_0_2_dev0/make.py`` of commit 3f36d38a.
+"""
 
 import importlib.metadata
 import json
