@@ -6,8 +6,6 @@ there on, up to the end of the interpreter: it has a process id, streams, a sess
 child of the test, so the first process waits for it and tells how it ended. Its own children are started as always.
 """
 
-from __future__ import annotations
-
 import atexit
 import json
 import os
@@ -16,7 +14,6 @@ import socket
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 # Nothing here starts a thread, which a fork would not have.
 _LOADER = """
@@ -53,10 +50,10 @@ del server, pid, message, stream
 exec(compile(asked["code"], "<string>", "exec"))
 """
 
-_loaders: list[tuple[socket.socket, subprocess.Popen[bytes]]] = []  # none or one
+_loaders = []  # none or one
 
 
-def _ask(**what: object) -> int | None:
+def _ask(**what):
     if not _loaders:
         ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         process = subprocess.Popen([sys.executable, "-c", _LOADER, str(its.fileno())], pass_fds=[its.fileno()])
@@ -65,51 +62,30 @@ def _ask(**what: object) -> int | None:
         atexit.register(_end)
     server = _loaders[0][0]
     server.send(json.dumps(what).encode())
-    answer: int | None = json.loads(server.recv(2**16))
-    return answer
+    return json.loads(server.recv(2**16))
 
 
-def _end() -> None:
+def _end():
     server, process = _loaders.pop()
     server.close()
     process.wait()
 
 
 class Forked:
-    """A process with the part of :class:`subprocess.Popen` that tests use.
+    """A process with the part of :class:`subprocess.Popen` that tests use; both streams are appended to `said`."""
 
-    Parameters
-    ----------
-    code : str
-        What Python runs.
-    arguments
-        Of the program, as ``sys.argv`` has them.
-    said : Path
-        Where both streams are appended to.
-    environment : str
-        Variables beside those of the test.
-    """
-
-    def __init__(self, code: str, *arguments: object, said: Path, **environment: str) -> None:
+    def __init__(self, code, *arguments, said, **environment):
         said.touch()
-        started = _ask(
-            code=code,
-            arguments=[*map(str, arguments)],
-            said=str(said.absolute()),
-            environment={**os.environ, **environment},
-        )
-        assert started is not None
-        self.pid = started
-        self.returncode: int | None = None
+        whole = {**os.environ, **environment}
+        self.pid = _ask(code=code, arguments=[*map(str, arguments)], said=str(said.absolute()), environment=whole)
+        self.returncode = None
 
-    def poll(self) -> int | None:
-        """Its exit code as subprocess tells it, or None where it is running."""
+    def poll(self):
         if self.returncode is None:
             self.returncode = _ask(pid=self.pid)
         return self.returncode
 
-    def wait(self, timeout: float | None = None) -> int:
-        """Wait for its end."""
+    def wait(self, timeout=None):
         until = None if timeout is None else time.monotonic() + timeout
         while (code := self.poll()) is None:
             if until is not None and time.monotonic() > until:
@@ -117,11 +93,9 @@ class Forked:
             time.sleep(0.002)
         return code
 
-    def send_signal(self, number: int) -> None:
-        """Send a signal, unless it has ended."""
+    def send_signal(self, number):
         if self.poll() is None:
             os.kill(self.pid, number)
 
-    def kill(self) -> None:
-        """Kill it at once."""
+    def kill(self):
         self.send_signal(signal.SIGKILL)

@@ -4,15 +4,12 @@ A token in the environment is inherited by every descendant, also by one that le
 that nothing here leans on what the package itself does to find its processes. Linux alone shows environments.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,7 +32,7 @@ class Tree:
     said: Path
     began: float = field(default_factory=time.monotonic)
 
-    def alive(self) -> list[str]:
+    def alive(self):
         """Command lines of what is running now; a dead process that nobody has asked about yet is not."""
         self.process.poll()
         found = []
@@ -49,7 +46,7 @@ class Tree:
                     found.append(f"{folder.name} {command[-90:]}")
         return found
 
-    def wait_for(self, condition: Callable[[], bool]) -> None:
+    def wait_for(self, condition):
         """Wait until the condition holds; the process must be alive then."""
         until = time.monotonic() + START_SECONDS
         while not condition():
@@ -58,14 +55,14 @@ class Tree:
                 raise AssertionError(f"the moment did not come: {self.text()}")
             time.sleep(0.005)
 
-    def signal(self, number: signal.Signals, *, group: bool = False) -> None:
+    def signal(self, number, *, group=False):
         """Send a signal to the process, or to its whole group as a terminal does."""
         if group:
             os.killpg(self.process.pid, number)
         else:
             self.process.send_signal(number)
 
-    def ends(self) -> float:
+    def ends(self):
         """Wait until nothing is alive; return the seconds that took; say what is left after :data:`END_SECONDS`.
 
         Where others wait for the processors too, so many times as long, since these processes had so much less of them.
@@ -80,19 +77,17 @@ class Tree:
         self.process.wait(seconds)
         return time.monotonic() - began
 
-    def bury(self) -> None:
-        """Kill whatever is left, for a test that failed."""
+    def bury(self):
         for each in self.alive():
             with suppress(OSError):
                 os.kill(int(each.split()[0]), signal.SIGKILL)
         self.process.wait()
 
-    def text(self) -> str:
-        """What was printed so far, both streams."""
+    def text(self):
         return self.said.read_text()
 
 
-def start(code: str, *arguments: object, said: Path, preloaded: bool = False, **environment: str) -> Tree:
+def start(code, *arguments, said, preloaded=False, **environment):
     """Start Python on `code` as the leader of a group of its own, so that no signal meant for it reaches the test.
 
     With ``preloaded=True`` it has loaded what a run needs when it begins; see :mod:`tests.preloaded`.

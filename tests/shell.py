@@ -7,8 +7,6 @@ once a command, and worker processes are kept. Commands that go into the backgro
 their own: ``own_processes=True``.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -39,7 +37,7 @@ with socket.socket(socket.AF_UNIX) as server:
 """
 
 
-def shell(command: str, folder: Path, *, own_processes: bool = False) -> tuple[int, str, str]:
+def shell(command, folder, *, own_processes=False):
     """Run a command line in a folder; return the exit code and both streams."""
     with tempfile.TemporaryDirectory() as place:
         programs = Path(place)
@@ -71,19 +69,18 @@ def shell(command: str, folder: Path, *, own_processes: bool = False) -> tuple[i
 _PYTHON = shlex.quote(sys.executable)
 
 
-def _write_programs(folder: Path, quorate: str, python: str) -> None:
+def _write_programs(folder, quorate, python):
     for name, line in {"quorate": quorate, "python": python}.items():
         (folder / name).write_text(f'#!/bin/sh\nexec {line} "$@"\n')
         (folder / name).chmod(0o755)
 
 
-def _read(stream: object) -> str:
-    stream.seek(0)  # type: ignore[attr-defined]
-    return stream.read().decode("utf-8")  # type: ignore[attr-defined]
+def _read(stream):
+    stream.seek(0)
+    return stream.read().decode("utf-8")
 
 
-def _serve(listener: socket.socket) -> None:
-    """Do what one program of the shell was asked to do; tell it the exit code."""
+def _serve(listener):
     connection, _ = listener.accept()
     with connection:
         message, streams, _, _ = socket.recv_fds(connection, 2**16, 2)
@@ -100,11 +97,11 @@ def _serve(listener: socket.socket) -> None:
         connection.send(str(code).encode())
 
 
-def _show(message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: object) -> None:
+def _show(message, category, filename, lineno, *_):
     sys.stderr.write(warnings.formatwarning(message, category, filename, lineno))
 
 
-def run_here(program: str, arguments: list[str], folder: Path) -> int:
+def run_here(program, arguments, folder):
     """Call ``main`` of the command line, or run a script, as a process that begins would; return the exit code."""
     before, path, argv, columns = set(sys.modules), list(sys.path), sys.argv, os.environ.get("COLUMNS")
     events = dict(OWN_KINDS)
@@ -144,5 +141,5 @@ def run_here(program: str, arguments: list[str], folder: Path) -> int:
     return 0
 
 
-def _file(module: str) -> str:
+def _file(module):
     return str(getattr(sys.modules[module], "__file__", None))

@@ -1,7 +1,5 @@
 """What a process's user has switched decides nothing, and stays as it was."""
 
-from __future__ import annotations
-
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -23,7 +21,7 @@ def test_warnings_of_a_block_are_not_heard_and_those_of_other_threads_are():
         warnings.simplefilter("always")
         begun, over = threading.Event(), threading.Event()
 
-        def silent() -> None:
+        def silent():
             with unwarned():
                 begun.set()
                 over.wait(10)
@@ -48,7 +46,7 @@ def test_blocks_of_many_threads_leave_the_filters_as_a_block_of_one_does():
             pass
         before = list(warnings.filters)
 
-        def work(_: int) -> None:
+        def work(_):
             for _ in range(200):
                 with unwarned():
                     warnings.warn("private", stacklevel=1)
@@ -69,7 +67,7 @@ def test_switches_of_the_user_are_set_aside_for_a_block_and_stand_after_it():
         assert sklearn.get_config()["transform_output"] == "pandas"
 
 
-def numbers_of_threads() -> list[int]:
+def numbers_of_threads():
     return [library["num_threads"] for library in threadpool_info()]
 
 
@@ -79,7 +77,7 @@ def test_libraries_are_held_to_one_thread_in_a_block_and_have_theirs_after_the_l
     with threadpool_limits(2):
         before, first_is_open, first_ends = numbers_of_threads(), threading.Event(), threading.Event()
 
-        def first() -> None:
+        def first():
             with one_thread():
                 first_is_open.set()
                 first_ends.wait(60)
@@ -101,7 +99,7 @@ def test_a_plan_holds_them_and_leaves_them_as_they_were(monkeypatch):
         pass
     inside = []
 
-    def stopped(*_: object, **__: object) -> None:
+    def stopped(*_, **__):
         inside.append(set(numbers_of_threads()))
         raise InterruptedError
 

@@ -1,7 +1,5 @@
 """What a number given by a user must be."""
 
-from __future__ import annotations
-
 import math
 import pickle
 import re

@@ -1,12 +1,9 @@
 """The tables of the pages on choosing are what their command measures."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 from pathlib import Path
 from statistics import fmean
-from types import ModuleType
 
 import pytest
 
@@ -15,29 +12,26 @@ DOCS = Path(__file__).parent.parent / "docs"
 POINTS = 6.0
 COIN = 80.0  # below that it is not compared
 
-
 MEAN = re.compile(r"([\d.]+)(?: ± [\d.]+)? %")
 
 
-def means(line: str) -> list[float]:
+def means(line):
     return [float(figure) for figure in MEAN.findall(line)]
 
 
-def columns(line: str) -> list[str]:
+def columns(line):
     return [cell.strip() for cell in line.strip("|").split("|")]
 
 
 @pytest.fixture(scope="module")
 def choosing():
     spec = importlib.util.spec_from_file_location("choosing", DOCS / "choosing.py")
-    assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-def said(choosing: ModuleType) -> dict[str, list[str]]:
+def said(choosing):
     """Every measured table of the pages, by its name."""
     pages = "".join((DOCS / page).read_text(encoding="utf-8") for page in choosing.PAGES)
     return {name: table.strip().splitlines() for _, name, table, _ in choosing.MARK.findall(pages)}

@@ -1,13 +1,10 @@
 """The recipes of CONTRIBUTING.md: each is followed from outside, used from end to end, and given a twin."""
 
-from __future__ import annotations
-
 import re
 import sys
 import tomllib
 from importlib import import_module, invalidate_caches
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -49,10 +46,10 @@ def follow(tmp_path, monkeypatch):
     place.mkdir()
     monkeypatch.syspath_prepend(str(place))
     before = set(sys.modules)
-    registries: tuple[dict[str, Any], ...] = (OWN_KINDS, formats._BY_SUFFIX, ledgers._BY_SCHEME)
+    registries = (OWN_KINDS, formats._BY_SUFFIX, ledgers._BY_SCHEME)
     kept = [dict(registry) for registry in registries]
 
-    def made(title: str, *changes: tuple[str, str], declared: bool = True) -> Any:
+    def made(title, *changes, declared=True):
         module, points = "", {}
         for kind, text in FENCE.findall(RECIPES[title]):
             for old, new in changes if kind == "python" else ():
@@ -60,7 +57,6 @@ def follow(tmp_path, monkeypatch):
                 text = text.replace(old, new)
             if kind == "python":
                 named = NAMED.match(text)
-                assert named is not None
                 (place / named[1]).write_text(text, encoding="utf-8")
                 module = named[1].removesuffix(".py")
             elif kind == "toml":
@@ -89,12 +85,11 @@ def follow(tmp_path, monkeypatch):
 
 @pytest.fixture
 def cli(capsys):
-    def call(*arguments: object) -> tuple[int, str, str]:
+    def call(*arguments):
         capsys.readouterr()
         with pytest.raises(SystemExit) as stop:
             main([str(each) for each in arguments])
         seen = capsys.readouterr()
-        assert isinstance(stop.value.code, int)
         return stop.value.code, seen.out, seen.err
 
     return call
@@ -105,8 +100,8 @@ X, POOL = RNG.normal(size=(400, 2)), RNG.normal(size=(60, 2))
 Y = (X[:, 0] > 0).astype(np.int64)
 
 
-def classifier(**more: Any) -> PrivateClassifier:
-    how: dict[str, Any] = {"classes": [0, 1], "epsilon": 20.0, "delta": 1e-5, "n_teachers": 10, "n_jobs": 1}
+def classifier(**more):
+    how = {"classes": [0, 1], "epsilon": 20.0, "delta": 1e-5, "n_teachers": 10, "n_jobs": 1}
     return PrivateClassifier(**how, **more)
 
 
@@ -152,8 +147,8 @@ def test_a_mechanism_that_does_not_say_its_sensitivity_is_refused(follow):
         classifier(mechanism=module.HalfLead(scale=3.0)).fit(X, Y, public=PublicPool(POOL))
 
 
-def audited(mechanism: Any) -> bool:
-    how: dict[str, Any] = {"n_teachers": 40, "n_classes": 2, "delta": 1e-5, "runs": 20_000, "seed": 1}
+def audited(mechanism):
+    how = {"n_teachers": 40, "n_classes": 2, "delta": 1e-5, "runs": 20_000, "seed": 1}
     return audit_schedule(mechanism, mechanism.schedule(4), **how).violated
 
 
@@ -199,7 +194,7 @@ def test_a_store(follow, tmp_path, declared):
         reservation.store(reservation.draw("label", 2), [1, 0])
     with Ledger(url) as ledger:
         assert (ledger.spent.epsilon, ledger.head.sequence > 3) == (0.25, True)
-        assert ledger.reservation("labels").remaining("label") == 1  # type: ignore[union-attr]
+        assert ledger.reservation("labels").remaining("label") == 1
         ledger.verify(prices=True)
         clf = classifier(ledger=ledger).fit(X, Y, public=PublicPool(POOL))
     assert clf.guarantee_.epsilon > 20
@@ -237,7 +232,7 @@ def test_what_opens_no_store_and_a_scheme_that_is_taken_are_refused(follow):
         register_store("text", module.open_text)
     with pytest.raises(InvalidParameter, match="scheme must be"):
         register_store("Text File", module.open_text)
-    register_store("wrong", lambda url, create: {})  # type: ignore[arg-type, return-value]
+    register_store("wrong", lambda url, create: {})
     with pytest.raises(InvalidParameter, match="must return a LedgerStore"):
         Ledger("wrong://here", budget=Budget(1.0, 1e-5))
     assert isinstance(module.TextStore(Path("nowhere.json")), LedgerStore)
@@ -282,7 +277,7 @@ def test_outcomes_that_are_no_distributions_are_refused(pair):
 # --- a table format -------------------------------------------------------------------------------------------------
 
 
-def run_of_pipes(folder: Path) -> Path:
+def run_of_pipes(folder):
     folder.mkdir()
     private = pl.DataFrame(X, schema=["a", "b"]).with_columns(pl.Series("ill", np.where(Y, "yes", "no")))
     private.write_csv(folder / "private.pipes", separator="|")

@@ -1,7 +1,5 @@
 """What is loaded late is what would have been loaded early, and no more of it."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -18,10 +16,9 @@ import sklearn.externals.array_api_compat.dask  # may be had again
 """
 
 
-def loaded_by(load: str) -> list[list[str]]:
+def loaded_by(load):
     found = subprocess.run([sys.executable, "-c", LOAD.format(load=load)], capture_output=True, text=True, check=True)
-    names: list[list[str]] = json.loads(found.stdout)
-    return names
+    return json.loads(found.stdout)
 
 
 @pytest.mark.heavy

@@ -13,16 +13,23 @@ hashes, times) are compared by their form, and percentages must be near what is 
 printed, ``python tests/test_docs.py`` writes the new output into the pages.
 """
 
-from __future__ import annotations
-
+import ast
+import importlib.util
+import json
 import re
 import subprocess
 import sys
 import tempfile
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+import quorate.mechanisms as room
+from quorate import errors
+from quorate.accounting import from_json, spend, to_json
+from quorate.accounting.event import KINDS
 
 ROOT = Path(__file__).parent.parent
 TOGETHER = (  # pages that go on in the folder of the page before them
@@ -74,30 +81,29 @@ class Shown:
     came: str
 
 
-def blocks_of(text: str) -> list[Block]:
+def blocks_of(text):
     return [Block(match[1], match[2], match.start(2), match.end(2)) for match in FENCE.finditer(text)]
 
 
-def stable(line: str) -> str:
+def stable(line):
     """What must be the same on every run."""
     for moving, form in MOVING:
         line = moving.sub(form, line)
     return line.rstrip()
 
 
-def kept(text: str) -> list[str]:
-    """The lines of an output without those that noise brings and takes."""
+def kept(text):
     return [line for line in text.strip("\n").split("\n") if not SOMETIMES.match(line)]
 
 
-def agrees(said: str, came: str) -> bool:
+def agrees(said, came):
     """Whether output is what a page says: line by line, where ``…`` stands for any lines."""
     pattern = "".join(r"(?:.*\n)*?" if line == "…" else re.escape(stable(line)) + r"\n" for line in kept(said))
     found = "".join(stable(line) + "\n" for line in kept(came))
     return re.fullmatch(pattern, found) is not None
 
 
-def percentages_far_off(said: str, came: str) -> list[str]:
+def percentages_far_off(said, came):
     """Quoted percentages that are not near the measured ones of the line that has the same form."""
     measured = {stable(line): line for line in came.splitlines()}
     far = []
@@ -109,7 +115,7 @@ def percentages_far_off(said: str, came: str) -> list[str]:
     return far
 
 
-def printed_by(command: str, folder: Path) -> str:
+def printed_by(command, folder):
     """What a command prints, and what it says where it is refused."""
     from tests.shell import shell  # here, so that this file can be run as a program too
 
@@ -117,8 +123,7 @@ def printed_by(command: str, folder: Path) -> str:
     return out + (err if code else "")
 
 
-def run_page(page: Path, folder: Path) -> list[Shown]:
-    """Run every example of a page in `folder`; return each quoted output beside the real one."""
+def run_page(page, folder):
     text = page.read_text(encoding="utf-8")
     blocks = blocks_of(text)
     scripts = [each for each in blocks if each.kind == "python" and not NAMED.match(each.text)]
@@ -147,14 +152,13 @@ def run_page(page: Path, folder: Path) -> list[Shown]:
     return shown
 
 
-def commands_of(text: str) -> list[tuple[int, str, str]]:
-    """Each command of a console block, where what it prints begins, and what the page says that it prints."""
+def commands_of(text):
     assert text.startswith("$ "), f"a console block begins with a command, not with {text[:20]!r}"
     found = re.finditer(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, flags=re.MULTILINE)
     return [(match.start(2), match[1], match[2]) for match in found]
 
 
-def sessions() -> list[tuple[str, ...]]:
+def sessions():
     """Every page with an example: some together, each other one alone."""
     grouped = {page for session in TOGETHER for page in session}
     alone = [page for page in PAGES if any(block.kind in RUN for block in blocks_of(page.read_text(encoding="utf-8")))]
@@ -162,7 +166,7 @@ def sessions() -> list[tuple[str, ...]]:
     return [*TOGETHER, *((name,) for name in names if name not in grouped)]
 
 
-def check_session(pages: tuple[str, ...], folder: Path) -> list[Shown]:
+def check_session(pages, folder):
     """Run the examples of some pages in a folder, and hold what comes against what they say."""
     came = []
     for page in pages:
@@ -226,7 +230,7 @@ def test_links_between_the_documents_lead_somewhere():
     assert broken == []
 
 
-def anchors(text: str) -> set[str]:
+def anchors(text):
     """The names that a Markdown reader gives to headings."""
     titles = re.findall(r"^#+ (.+)$", re.sub(FENCE, "", text), flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
@@ -252,15 +256,13 @@ def test_a_reference_made_from_the_code_is_current(script):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def table_rows(page: str) -> list[list[str]]:
+def table_rows(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:2] == "| "]
 
 
 def test_every_error_is_documented_with_its_code_and_exit_code():
-    from quorate import errors
-
-    def tree(base: type[errors.QuorateError]) -> list[type[errors.QuorateError]]:
+    def tree(base):
         return [base, *(each for sub in base.__subclasses__() for each in tree(sub))]
 
     ours = {each for each in tree(errors.QuorateError) if each.__module__.startswith("quorate.")}
@@ -282,7 +284,7 @@ TERMS = (  # of privacy and learning, that screens print
 IN_FULL = {"answered": "answer", "charged": "charge", "classes": "class", "queries": "query", "teachers": "teacher"}
 
 
-def screens() -> str:
+def screens():
     """All that commands, reports and warnings print, as it is recorded: the golden sentences, and blocks of pages."""
     recorded = (ROOT / "tests" / "golden" / "recorded" / "spoken.txt").read_text(encoding="utf-8")
     blocks = (block for page in PAGES for block in blocks_of(page.read_text(encoding="utf-8")))
@@ -290,8 +292,6 @@ def screens() -> str:
 
 
 def test_the_glossary_has_every_term_and_every_mechanism_that_a_screen_prints():
-    import quorate.mechanisms as room
-
     text = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
     heads = " ".join(re.findall(r"^\*\*(.+?)\.\*\*", text, re.MULTILINE)).lower()
     printed = screens()
@@ -306,10 +306,8 @@ def test_the_glossary_has_every_term_and_every_mechanism_that_a_screen_prints():
     assert entries == sorted(entries, key=str.lower)
 
 
-def caution_codes() -> set[str]:
+def caution_codes():
     """Every code that the package gives to a caution: a text, or a constant of a module that is one."""
-    import ast
-
     texts = [path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py")]
     speaking = re.compile(r"\b(?:caution|Finding)\(|^[A-Z_]+(?:: [^=]+)? = [\"'][a-z-]+[\"']", re.MULTILINE)
     trees = [ast.parse(text) for text in texts if speaking.search(text)]  # the others hold none of either
@@ -343,9 +341,6 @@ def test_every_caution_is_documented_with_its_code():
 
 
 def test_every_event_is_documented_with_its_canonical_json():
-    from quorate.accounting import from_json, to_json
-    from quorate.accounting.event import KINDS
-
     text = (ROOT / "docs" / "reference" / "events.md").read_text(encoding="utf-8")
     lines = [line for block in blocks_of(text) if block.kind == "json" for line in block.text.splitlines()]
     assert {type(from_json(line)) for line in lines} == set(KINDS.values())
@@ -355,8 +350,6 @@ def test_every_event_is_documented_with_its_canonical_json():
 
 
 def test_every_rule_of_price_is_documented():
-    from quorate.accounting import spend
-
     rules = set(re.findall(r'^\| ``"([\w ]+)"``', spend.__doc__ or "", flags=re.MULTILINE))
     told = {row[0].strip("`") for row in table_rows("docs/reference/events.md")}
     assert rules
@@ -370,8 +363,6 @@ def test_the_documents_speak_of_the_project_alone():
 
 
 def test_every_extra_stands_on_the_page_on_installing_and_the_citation_is_of_this_version():
-    import tomllib
-
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     told = {
         row[0].strip("`") for row in table_rows("docs/install.md") if row[0].startswith("`") and "quorate" not in row[0]
@@ -382,11 +373,7 @@ def test_every_extra_stands_on_the_page_on_installing_and_the_citation_is_of_thi
 
 def test_every_page_stands_in_the_navigation_of_the_site(tmp_path):
     """Without Sphinx: by folder, and a page in a folder that no chapter names is refused."""
-    import importlib.util
-
     spec = importlib.util.spec_from_file_location("build_site", ROOT / "docs" / "build_site.py")
-    assert spec is not None
-    assert spec.loader is not None
     site = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(site)
     for page in [*PAGES, *(ROOT / "docs").rglob("*.ipynb")]:
@@ -403,8 +390,6 @@ def test_every_page_stands_in_the_navigation_of_the_site(tmp_path):
 
 
 def test_notebooks_are_stored_without_outputs_and_the_pictures_are_small():
-    import json
-
     for notebook in (ROOT / "docs").rglob("*.ipynb"):
         cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
         assert [
@@ -413,7 +398,7 @@ def test_notebooks_are_stored_without_outputs_and_the_pictures_are_small():
     assert sum(path.stat().st_size for path in (ROOT / "docs" / "figures" / "gallery").iterdir()) < 1_000_000
 
 
-def refresh() -> None:
+def refresh():
     """Write what the examples print now into the pages."""
     for session in sessions():
         with tempfile.TemporaryDirectory() as folder:

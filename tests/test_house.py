@@ -1,13 +1,10 @@
 """The house itself: imports go one way, nothing private of scikit-learn is used, every error has its own code."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -30,21 +27,21 @@ ROOMS = (
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "manager", "core"}
 
 
-def modules() -> list[Path]:
+def modules():
     return sorted(SOURCE.rglob("*.py"))
 
 
 @cache
-def parsed(path: Path) -> ast.Module:
+def parsed(path):
     """The tree of a file, for many tests; none of them changes it."""
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def room_of(path: Path) -> str:
+def room_of(path):
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
-def imported_names(tree: ast.AST) -> list[str]:
+def imported_names(tree):
     """Every dotted name that a module imports, `from a import b` as `a.b`."""
     names = []
     for node in ast.walk(tree):
@@ -56,12 +53,12 @@ def imported_names(tree: ast.AST) -> list[str]:
 
 
 @cache
-def named_in(path: Path) -> list[str]:
+def named_in(path):
     """What :func:`imported_names` finds in a file, for many tests."""
     return imported_names(parsed(path))
 
 
-def breaches(room: str, names: list[str]) -> list[str]:
+def breaches(room, names):
     """The imports that point up the house, to a room that stands on this one."""
     return [
         name for name in names if name.startswith("quorate.") and ROOMS.index(name.split(".")[1]) > ROOMS.index(room)
@@ -134,7 +131,7 @@ DRAWING = {"noise", "ledger", "release"}  # rooms whose business it is
 NOT_RELEASED = {"audit", "experiments"}  # rooms that draw noise, and release nothing private by it
 
 
-def noise_without_a_block(room: str, tree: ast.AST) -> list[str]:
+def noise_without_a_block(room, tree):
     """Ways past :class:`quorate.release.Drawn`: blocks drawn or stored by hand, noise addressed or made by hand.
 
     A learner is a mechanism of its own: it reads the noise that it was given, and divides it among steps, which it
@@ -187,9 +184,9 @@ def test_that_test_sees_ways_past_a_drawn_block(room, line, caught):
     assert bool(noise_without_a_block(room, ast.parse(line))) == caught
 
 
-def makers_of(names: Iterable[str], trees: dict[str, ast.Module]) -> dict[str, set[str]]:
+def makers_of(names, trees):
     """The files that make a value of each class: those that call it by its name."""
-    makers: dict[str, set[str]] = {name: set() for name in names}
+    makers = {name: set() for name in names}
     for path, tree in trees.items():
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in makers:
@@ -212,7 +209,7 @@ def test_no_room_is_a_lumber_room():
     assert [path for path in modules() if FORBIDDEN_NAMES & set(path.with_suffix("").parts[-3:])] == []
 
 
-def all_errors(base: type[errors.QuorateError] = errors.QuorateError) -> list[type[errors.QuorateError]]:
+def all_errors(base=errors.QuorateError):
     return [base, *(each for sub in base.__subclasses__() for each in all_errors(sub))]
 
 
@@ -261,12 +258,11 @@ LONGEST_FUNCTION = 60  # lines, docstring not counted: what can be seen at once
 LONGEST_FILE = 450
 
 
-def name_of(path: Path) -> str:
-    """A module as a dotted name without the package's own: ``ledger.rules``."""
+def name_of(path):
     return ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
 
 
-def import_graph() -> dict[str, set[str]]:
+def import_graph():
     """For each module the modules that it names in imports, wherever in it they stand; ``from a import b`` is a.b."""
     names = {name_of(path) for path in modules() if path != FRONT_DOOR}
     graph = {}
@@ -279,11 +275,11 @@ def import_graph() -> dict[str, set[str]]:
     return graph
 
 
-def circles(graph: dict[str, set[str]]) -> list[set[str]]:
+def circles(graph):
     """The sets of modules each of which leads to all others of its set: repeated removal of what leads nowhere."""
 
-    def reached(start: str) -> set[str]:
-        seen: set[str] = set()
+    def reached(start):
+        seen = set()
         waiting = [start]
         while waiting:
             new = graph[waiting.pop()] - seen
@@ -307,13 +303,11 @@ def test_a_circle_is_caught():
     assert circles({"a": {"b"}, "b": {"c"}, "c": set()}) == []
 
 
-def own_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+def own_lines(function):
     """Lines of a function from its ``def`` on, without its docstring."""
-    assert function.end_lineno is not None
     lines = function.end_lineno - function.lineno + 1
     if ast.get_docstring(function) is not None:
         doc = function.body[0]
-        assert doc.end_lineno is not None
         lines -= doc.end_lineno - doc.lineno + 1
     return lines
 
@@ -331,17 +325,16 @@ def test_no_function_is_longer_than_can_be_seen_at_once():
 
 def test_the_lines_of_a_docstring_do_not_count():
     (function,) = ast.parse('def f() -> int:\n    """One.\n\n    Two.\n    """\n    return 1\n').body
-    assert isinstance(function, ast.FunctionDef)
     assert own_lines(function) == 2
 
 
-def texts_taken_apart(tree: ast.AST) -> set[int]:
+def texts_taken_apart(tree):
     """Lines on which the text of a caught error, or what was made of it, is read by a pattern or cut."""
     lines = set()
     for handler in (node for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler) and node.name):
         texts = {handler.name}
 
-        def holds_text(node: ast.AST, texts: set[str | None] = texts) -> bool:
+        def holds_text(node, texts=texts):
             return any(isinstance(part, ast.Name) and part.id in texts for part in ast.walk(node))
 
         for node in ast.walk(handler):
@@ -395,7 +388,7 @@ def test_a_room_says_what_belongs_there_and_where_to_begin(room):
 EXTRA = re.compile(r"""(?:quorate|\.|/src)\[([\w, {}\[\]-]+)\](["'])?""")
 
 
-def extras_named(text: str) -> list[tuple[str, bool]]:
+def extras_named(text):
     """The extras that a text tells to install, and whether each stands in quotes, as a shell needs it."""
     lines = [line for line in text.splitlines() if "pip install" in line]
     found = [(names, bool(quote)) for line in lines for names, quote in EXTRA.findall(line)]
@@ -431,7 +424,7 @@ def test_there_is_one_copy_of_each_module():
 NOT_SOURCE = {".whl", ".pem", ".so", ".pyc", ".prof"}
 
 
-def not_source(files: Sequence[str]) -> list[str]:
+def not_source(files):
     """Which of some files are none that a repository holds."""
     return [name for name in files if Path(name).suffix in NOT_SOURCE]
 

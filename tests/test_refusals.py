@@ -5,10 +5,7 @@ comprehensions; it may stand neither in the arguments of a ``raise``, nor in a c
 refusal. Shapes, kinds and dtypes of revealed arrays are public.
 """
 
-from __future__ import annotations
-
 import ast
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,7 +22,7 @@ KNOWN = {  # where the reading above sees more than there is, and why it is none
 }
 
 
-def reveals(node: ast.AST, secret: set[str]) -> bool:
+def reveals(node, secret):
     """Whether the value of an expression may depend on a revealed secret."""
     if isinstance(node, ast.Attribute) and node.attr in PUBLIC:
         return False
@@ -39,11 +36,11 @@ def reveals(node: ast.AST, secret: set[str]) -> bool:
     return any(reveals(child, secret) for child in ast.iter_child_nodes(node))
 
 
-def names_of(target: ast.AST) -> set[str]:
+def names_of(target):
     return {node.id for node in ast.walk(target) if isinstance(node, ast.Name)}
 
 
-def assigned(target: ast.AST, value: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+def assigned(target, value):
     """Pair names with what they get: ``a, b = x, y`` member by member."""
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
         yield from zip(target.elts, value.elts, strict=True)
@@ -51,8 +48,8 @@ def assigned(target: ast.AST, value: ast.AST) -> Iterator[tuple[ast.AST, ast.AST
         yield target, value
 
 
-def leaks(function: ast.FunctionDef) -> Iterator[str]:
-    secret: set[str] = set()
+def leaks(function):
+    secret = set()
     before = -1
     while len(secret) != before:  # an assignment further up may take what a loop further down assigned
         before = len(secret)
@@ -73,7 +70,7 @@ def leaks(function: ast.FunctionDef) -> Iterator[str]:
                 yield f"{function.name}, line {node.lineno}: {ast.unparse(node)[:120]}"
 
 
-def functions(source: str) -> Iterator[ast.FunctionDef]:
+def functions(source):
     return (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef))
 
 

@@ -4,8 +4,6 @@ Where a file is moved or a class renamed, nothing of ``golden/recorded/names.txt
 and its line there. A name that is lost, or another one, charges somebody's run a second time.
 """
 
-from __future__ import annotations
-
 import enum
 import importlib
 import inspect
@@ -16,7 +14,6 @@ import sys
 import warnings
 import zipfile
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -47,7 +44,7 @@ NO_KEYS = {"audit", "cli", "service", "export", "ledger", "release", "planning",
 
 
 @cache
-def classes() -> dict[str, type]:
+def classes():
     """Every class of the package, by its module."""
     found = {}
     with warnings.catch_warnings():
@@ -63,13 +60,13 @@ def classes() -> dict[str, type]:
     return found
 
 
-def can_be_met(path: str, kind: type) -> bool:
+def can_be_met(path, kind):
     if issubclass(kind, BaseException | enum.Enum) or inspect.isabstract(kind) or path.split(".")[1] in NO_KEYS:
         return False
     return not getattr(kind, "_is_protocol", False)
 
 
-def held_by(kind: type) -> Iterator[type]:
+def held_by(kind):
     """Yield the classes that the fields of a dataclass name."""
     here = vars(importlib.import_module(kind.__module__))
     for field in fields(kind) if is_dataclass(kind) else ():
@@ -80,7 +77,7 @@ def held_by(kind: type) -> Iterator[type]:
 
 
 @cache
-def met() -> dict[str, type]:
+def met():
     """The classes that keys, stored models and facts can meet, by their modules."""
     waiting = [
         kind
@@ -89,7 +86,7 @@ def met() -> dict[str, type]:
         or any(callable(getattr(kind, act, None)) for act in ACTS)
         or (path.startswith(FAMILIES) and not kind.__name__.startswith("_"))
     ]
-    found: dict[str, type] = {}
+    found = {}
     while waiting:
         kind = waiting.pop()
         path = f"{kind.__module__}.{kind.__qualname__}"
@@ -99,9 +96,9 @@ def met() -> dict[str, type]:
     return found
 
 
-def named() -> dict[str, object]:
+def named():
     """Everything that was given a name, by its path: classes, and the functions that facts say to have run."""
-    found: dict[str, object] = {path: kind for path, kind in classes().items() if is_named(kind)}
+    found = {path: kind for path, kind in classes().items() if is_named(kind)}
     modules = [module for name, module in list(sys.modules.items()) if name.startswith("quorate.")]
     for room in [*modules, *classes().values()]:
         module, within = (room.__name__, "") if inspect.ismodule(room) else (room.__module__, f"{room.__name__}.")
@@ -180,7 +177,7 @@ def test_a_class_without_a_name_in_a_key_is_an_error_in_tests():
         described(quorate.findings.Finding)
 
 
-def moved_step(path: str) -> bytes:
+def moved_step(path):
     """Return a model as skops wrote it when the class of its step stood elsewhere."""
     import skops.io
 

@@ -1,15 +1,11 @@
 """Nothing secret on anything that somebody outside can see; and the walk that says so finds every planted secret."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import os
 import pickle
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,11 +36,11 @@ class Secrets:
     coefficients: list[Any] = field(default_factory=list)
 
     @property
-    def margins(self) -> Any:
+    def margins(self):
         ordered = np.sort(self.counts, axis=1)
         return ordered[:, -1] - ordered[:, -2]
 
-    def forbidden(self) -> list[Forbidden]:
+    def forbidden(self):
         return [
             Forbidden("votes", arrays=[self.counts, self.counts[:, 0], self.counts[:, 1]]),
             Forbidden("margins", arrays=[self.margins]),
@@ -59,12 +55,12 @@ def secrets(monkeypatch):
     found = Secrets()
     votes, train = flow.votes, kept_votes.train_chunk
 
-    def overheard_votes(*args: Any, **how: Any) -> Any:
+    def overheard_votes(*args, **how):
         ensemble, counts = votes(*args, **how)
         found.counts = counts.reveal().copy()
         return ensemble, counts
 
-    def overheard_teachers(*args: Any, **how: Any) -> Any:
+    def overheard_teachers(*args, **how):
         voters = train(*args, **how)
         found.coefficients += [voter.estimator.coef_.ravel() for voter in voters.reveal()]
         return voters
@@ -74,13 +70,13 @@ def secrets(monkeypatch):
     return found
 
 
-def rows(n: int, seed: int) -> tuple[Any, Any]:
+def rows(n, seed):
     rng = np.random.default_rng(seed)
     X = np.round(rng.normal(size=(n, 5)), 4)
     return X, (X[:, 0] + rng.normal(0, 0.8, n) > 0).astype(np.int64)
 
 
-def walk_an_estimator(folder: Path, secrets: Secrets) -> list[str]:
+def walk_an_estimator(folder, secrets):
     """Fit, use and write everything; return ``"fact on surface"`` for every leak."""
     X, y = rows(N, 1)
     groups = [f"person {number}" for number in range(N)]
@@ -114,7 +110,7 @@ def walk_an_estimator(folder: Path, secrets: Secrets) -> list[str]:
     return sorted({f"{leak.fact} on {leak.surface}" for leak in find_leaks(seen, secrets.forbidden())})
 
 
-def walk_a_run(root: Path, secrets: Secrets) -> list[str]:
+def walk_a_run(root, secrets):
     """Go through every command of the command line; return the leaks on what they print and on the public side."""
     X, y = rows(N, 1)
     names = [f"person {number}" for number in range(N)]
@@ -171,53 +167,49 @@ def test_no_message_about_a_label_outside_classes_shows_the_label():
 # secret too. Without any, the walks above find nothing.
 
 
-Plant = Callable[[pytest.MonkeyPatch, Secrets], None]
-Plants = dict[Plant, str]
-
-
-def _conduct(monkeypatch: pytest.MonkeyPatch, plant: Callable[[Secrets, Any], Any], secrets: Secrets) -> None:
+def _conduct(monkeypatch, plant, secrets):
     """Let `plant` do its mischief with what a journey brings home."""
     for module in (resumable, voting_method):
         real = module.run_pipeline
 
-        def planted(*args: Any, real: Any = real, **how: Any) -> Any:
+        def planted(*args, real=real, **how):
             return plant(secrets, real(*args, **how))
 
         monkeypatch.setattr(module, "run_pipeline", planted)
 
 
-def conducted(act: Callable[[Secrets, Any], object]) -> Plant:
+def conducted(act):
     """Do this with what a journey brings home."""
 
-    def home(found: Secrets, outcome: Any) -> Any:
+    def home(found, outcome):
         act(found, outcome)
         return outcome
 
     return lambda monkeypatch, secrets: _conduct(monkeypatch, home, secrets)
 
 
-def altered(holder: Any, name: str, change: Callable[[Secrets, Any], Any]) -> Plant:
+def altered(holder, name, change):
     """Make this of what a function returns."""
 
-    def plant(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
+    def plant(monkeypatch, secrets):
         real = getattr(holder, name)
         monkeypatch.setattr(holder, name, lambda *args, **how: change(secrets, real(*args, **how)))
 
     return plant
 
 
-def plant_in_repr(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
+def plant_in_repr(monkeypatch, secrets):
     monkeypatch.setattr(PrivateClassifier, "__repr__", lambda self: f"PrivateClassifier(fitted on {N} rows)")
 
 
-def plant_in_html(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
+def plant_in_html(monkeypatch, secrets):
     monkeypatch.setattr(PrivateClassifier, "_repr_html_", lambda self: f"<b>{N:,} rows</b>", raising=False)
 
 
-def plant_in_an_error(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
+def plant_in_an_error(monkeypatch, secrets):
     real = either_method.FittedRun.public_rows
 
-    def fail(self: Any, X: Any, **how: Any) -> Any:
+    def fail(self, X, **how):
         if X.shape[1] != 5:
             raise ValueError(f"a model that saw {N} rows is asked about {X.shape[1]} columns")
         return real(self, X, **how)
@@ -225,7 +217,7 @@ def plant_in_an_error(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None
     monkeypatch.setattr(either_method.FittedRun, "public_rows", fail)
 
 
-def with_votes(secrets: Secrets, fitted: PrivateClassifier) -> PrivateClassifier:
+def with_votes(secrets, fitted):
     fitted.votes_ = secrets.counts
     return fitted
 
@@ -238,7 +230,7 @@ told_guarantee = altered(either_method, "guarantee", lambda _, made: replace(mad
 told_facts = altered(either_method, "facts", lambda _, made: replace(made, setup=replace(made.setup, n_records=N)))
 attribute = altered(PrivateClassifier, "fit", with_votes)
 
-ESTIMATOR_PLANTS: list[Plants] = [
+ESTIMATOR_PLANTS = [
     {
         plant_in_repr: "n on clf.repr",
         plant_in_html: "n on clf._repr_html_",
@@ -253,7 +245,7 @@ ESTIMATOR_PLANTS: list[Plants] = [
 ]
 
 
-def not_found(plants: Plants, leaks: list[str]) -> list[str]:
+def not_found(plants, leaks):
     return [where for where in plants.values() if not any(leak.startswith(where) for leak in leaks)]
 
 
@@ -265,25 +257,25 @@ def test_secrets_planted_on_surfaces_of_an_estimator_are_found_on_each(tmp_path,
     assert not_found(plants, walk_an_estimator(tmp_path, secrets)) == []
 
 
-def labels_with_votes(secrets: Secrets, written: str) -> str:
+def labels_with_votes(secrets, written):
     votes = ["votes", *map(str, secrets.counts[:, 1])]
     return "".join(f"{line},{vote}\n" for line, vote in zip(written.splitlines(), votes, strict=True))
 
 
-def plant_in_progress(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
+def plant_in_progress(monkeypatch, secrets):
     real = flow.teachers
 
-    def told(task: Any, stages: Any, see: Any, **how: Any) -> Any:
+    def told(task, stages, see, **how):
         see(f"training on {len(task.inputs.private.reveal().codes)} rows", 0, 1)
         return real(task, stages, see, **how)
 
     monkeypatch.setattr(flow, "teachers", told)
 
 
-def plant_a_stray_file(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
+def plant_a_stray_file(monkeypatch, secrets):
     real = methods.publish_run
 
-    def publish(folder: Any, *args: Any, **how: Any) -> Any:
+    def publish(folder, *args, **how):
         facts = real(folder, *args, **how)
         np.save(folder.public / "debug.npy", secrets.counts)
         return facts
@@ -291,11 +283,11 @@ def plant_a_stray_file(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> Non
     monkeypatch.setattr(methods, "publish_run", publish)
 
 
-def plant_the_private_side_in_a_package(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
+def plant_the_private_side_in_a_package(monkeypatch, secrets):
     """The mistake that matters most: a package takes a file from the other side of the boundary along."""
     real = package.published_files
 
-    def taken_along(root: Path, **how: Any) -> dict[str, bytes]:
+    def taken_along(root, **how):
         return {**real(root, **how), "audit.json": (root / "private" / "votes.stage").read_bytes()}
 
     monkeypatch.setattr(package, "published_files", taken_along)
@@ -305,7 +297,7 @@ labels = altered(loaded, "labels_csv", labels_with_votes)
 why = {"why": ["Quorinda Überall is in it"]}
 checked = altered(voting_method.VOTES, "check", lambda _, made: ({**made[0], **why}, made[1]))
 
-RUN_PLANTS: list[Plants] = [
+RUN_PLANTS = [
     {
         plant_the_private_side_in_a_package: "votes on airlock.zip",
         plant_in_progress: "n on stderr",
@@ -332,7 +324,7 @@ def test_a_journey_that_ends_in_an_error_says_nothing_secret(secrets, tmp_path):
     own = os.getpid()
 
     class Fails(LogisticRegression):
-        def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        def fit(self, X, y, sample_weight=None):
             if os.getpid() == own:  # it is tried in a child
                 raise RuntimeError("no licence")
             return super().fit(X, y, sample_weight)

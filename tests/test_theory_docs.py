@@ -1,14 +1,11 @@
 """The theory pages agree with the code: their tables and figures are computed again, every mechanism has its page."""
 
-from __future__ import annotations
-
 import importlib
 import re
 from functools import lru_cache
 from itertools import permutations
 from math import ceil, comb, exp, log
 from pathlib import Path
-from types import ModuleType
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -37,28 +34,28 @@ def figures():
     return module
 
 
-def script(name: str) -> ModuleType:
+def script(name):
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(THEORY))
         return importlib.import_module(name)
 
 
-def differences(said: str, computed: str) -> list[tuple[str, str]]:
+def differences(said, computed):
     """The lines that differ, in words, or in a number by more than one unit of its last digit."""
     lines = list(zip(said.splitlines(), computed.splitlines(), strict=True))
     return [(a, b) for a, b in lines if a != b and not (words(a) == words(b) and near(a, b))]
 
 
-def words(line: str) -> str:
+def words(line):
     return NUMBER.sub("#", line)
 
 
-def near(line: str, other: str) -> bool:
+def near(line, other):
     pairs = zip(NUMBER.findall(line), NUMBER.findall(other), strict=True)
     return all(abs(value(a) - value(b)) <= 1.01 * 10.0 ** -len(a.partition(".")[2]) for a, b in pairs)
 
 
-def value(number: str) -> float:
+def value(number):
     return float(number.replace(",", "").replace("−", "-"))
 
 
@@ -83,7 +80,7 @@ def test_each_table_stands_on_one_page(tables):
     assert sum(page.read_text(encoding="utf-8").count("<!-- table:") for page in PAGES) == len(marks)
 
 
-def index() -> list[tuple[str, list[str]]]:
+def index():
     """The rows of the index: a page, and the mechanisms that it is about."""
     text = (THEORY / "README.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| \[[^\]]+\]\(([\w-]+\.md)\) \|([^|]*)\|", text, flags=re.MULTILINE)

@@ -1,7 +1,5 @@
 """A Secret tells nothing by any side door."""
 
-from __future__ import annotations
-
 import copy
 import json
 import logging

@@ -1,16 +1,10 @@
 """The private rows that a task of the direct method uses, all at once: what no run ever holds."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import scipy.sparse
 
-from quorate.direct.task import DirectTask
 
-
-def used(task: DirectTask) -> tuple[Any, np.ndarray]:
+def used(task):
     """Return them as numbers, in the order of the table, and their classes."""
     private = task.private.reveal()
     places, numbers = zip(*private.blocks(), strict=True)

@@ -58,7 +58,6 @@ def test_every_container_of_the_same_numbers_gives_the_same_digests(X):
     names = [f"c{i}" for i in range(X.shape[1])]
     stored_zeros = sparse.csr_array(np.where(X == 0, 1.0, X))
     stored_zeros.data[(X == 0).ravel()] = 0.0
-
     frame, sheet = pl.DataFrame(X, schema=names), pd.DataFrame(X, columns=names)
     rows = [np.asfortranarray(X), sparse.csr_array(X), sparse.csr_matrix(X), sparse.coo_array(X), stored_zeros]
     for table in (*rows, frame, frame.fill_nan(None), sheet, sheet.convert_dtypes(), sheet.astype(object)):
@@ -86,7 +85,6 @@ def test_rows_of_text_and_numbers_agree_across_frames_and_differ_where_values_di
         {"n": columns[0], "s": pd.Series(columns[1], dtype="str"), "t": pd.Series(columns[2], dtype="str")}
     )
     digests = row_digests(polars)
-
     assert digests == row_digests(polars.cast({"s": pl.Categorical}))
     assert digests == row_digests(pandas)
     assert digests == row_digests(pandas.astype({"t": "category"})) or pandas["t"].isna().all()

@@ -1,7 +1,5 @@
 """What a cell says: the table of docs/reference/cells.md, in every container, whatever stands in the other cells."""
 
-from __future__ import annotations
-
 import csv
 import datetime as dt
 import decimal
@@ -27,7 +25,6 @@ from tests.ledger.postgres_server import running, why_not
 from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool, check
 from quorate.data import check_classes, encode_labels, read_cells, read_data
 from quorate.data.cell_text import as_cell, canonical_text, csv_text, from_cell, id_text
-from quorate.data.column_cells import PublicWords
 from quorate.data.database import DatabaseQuery
 from quorate.data.labels import codes_of
 from quorate.data.stream import StreamedColumn
@@ -46,13 +43,13 @@ KNOWN = {"np": np, "pd": pd, "dt": dt, "Decimal": Decimal, "Fraction": Fraction,
 SAID = {"nothing": None, "the empty text": "", "its digits": "1" + "0" * 309}
 
 
-def rows() -> list[tuple[str, str, str, str]]:
+def rows():
     lines = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")][1:]
     cut = [[part.strip() for part in line.strip("|").split(" | ")] for line in lines]
     return [(name, cell.strip("`"), said, as_id) for name, cell, said, as_id in cut]
 
 
-def meant(said: str) -> str | None:
+def meant(said):
     return said[1:-1] if said.startswith("`") else SAID[said]
 
 
@@ -153,13 +150,6 @@ def test_classes_that_say_the_same_are_refused(classes):
         check_classes(classes)
 
 
-def test_words_are_those_of_the_pool():
-    read = PublicWords.of(["north", "Zürich", "2.0", "2.0", "2", None])
-    cells = [read(cell) for cell in (" north ", "Zu\u0308rich", 2, "North", 3.0)]
-    assert cells == ["north", "Zürich", "2.0", "North", "3"]
-    assert [PublicWords.of(["True", "False"])(cell) for cell in (True, "false", 0)] == ["True", "False", "False"]
-
-
 FAR = [2**60 + i for i in range(1000)]
 IDS = {
     "numpy": lambda ids: np.array(ids),
@@ -248,7 +238,6 @@ def test_a_missing_id_merges_no_units_in_any_container_and_whole_ids_takes_none_
     assert len(set(slots)) == 1000
     assert slots == usable_slots(IDS["text"](FAR), 1000)
     assert not any(usable_slots(only_whole_ids(ids), 1000))
-
     one_less = ids_in(container, how, with_one_missing, tmp_path / "one missing")
     assert usable_slots(one_less, 1000) == [*slots[:500], b"", *slots[500:999]]
     assert not any(usable_slots(only_whole_ids(one_less), 1000))
@@ -312,7 +301,7 @@ FORMULAS = (
 texts = st.text(st.sampled_from("=+-@'\t\r\n1.e a,\""), max_size=8)
 
 
-def is_a_number(text: str) -> bool:
+def is_a_number(text):
     try:
         float(text)
     except ValueError:

@@ -1,8 +1,7 @@
 """One cell of any type, at its extremes, among others: each other cell stays what it is, and nothing raises."""
 
-from __future__ import annotations
-
 import datetime as dt
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -48,16 +47,17 @@ def zoned_column(unit, integers):
     return moments.dt.tz_localize("UTC").dt.tz_convert("Asia/Tokyo")
 
 
-def columns():
-    for unit in ("s", "us", "ns"):
-        yield pytest.param(lambda integers, unit=unit: zoned_column(unit, integers), id=f"pandas zoned {unit}")
-        yield pytest.param(
-            lambda integers, unit=unit: zoned_column(unit, integers).astype("category"), id=f"pandas categories {unit}"
-        )
-    for name, dtype in POLARS.items():
-        yield pytest.param(lambda integers, dtype=dtype: polars_column(dtype, integers), id=f"polars {name}")
-    for name, dtype in ARROW.items():
-        yield pytest.param(lambda integers, dtype=dtype: arrow_column(dtype, integers), id=f"arrow {name}")
+def categories_column(unit, integers):
+    return zoned_column(unit, integers).astype("category")
+
+
+COLUMNS = {
+    **{f"pandas zoned {unit}": partial(zoned_column, unit) for unit in ("s", "us", "ns")},
+    **{f"pandas categories {unit}": partial(categories_column, unit) for unit in ("s", "us", "ns")},
+    **{f"polars {name}": partial(polars_column, dtype) for name, dtype in POLARS.items()},
+    **{f"arrow {name}": partial(arrow_column, dtype) for name, dtype in ARROW.items()},
+}
+every_column = pytest.mark.parametrize("column", COLUMNS.values(), ids=COLUMNS)
 
 
 def extremes(column):
@@ -69,7 +69,7 @@ def extremes(column):
 
 
 @pytest.mark.default_cases(2)
-@pytest.mark.parametrize("column", list(columns()))
+@every_column
 def test_a_time_beyond_python_changes_no_other_cell_and_says_nothing(column, capfd):
     plain = as_list(column([0, None, 86_400]))
     assert plain[1] is None or plain[1] is pd.NA or pd.isna(plain[1])
@@ -95,7 +95,7 @@ def test_the_last_days_are_read_what_is_nested_is_no_value_and_what_is_out_of_ra
 
 
 @pytest.mark.default_cases(2)
-@pytest.mark.parametrize("column", list(columns()))
+@every_column
 @pytest.mark.parametrize("held", ["date", "text"])
 def test_a_direct_run_leaves_the_row_out_and_no_other(column, held, capfd):
     entries = {"date": [dt.date(2024, 3, day) for day in range(1, 9)], "text": ["north", "south"] * 4}[held]
@@ -110,7 +110,7 @@ def test_a_direct_run_leaves_the_row_out_and_no_other(column, held, capfd):
 
 
 @pytest.mark.default_cases(3)
-@pytest.mark.parametrize("column", list(columns()))
+@every_column
 def test_votes_refuse_such_a_column_in_one_line_without_the_cell(column, capfd):
     hostile = next((n for n in extremes(column) if as_list(column([n]))[0] is OUT_OF_RANGE), None)
     if hostile is None:  # such a unit has no other
@@ -190,9 +190,9 @@ def test_an_object_that_raises_where_it_is_read_changes_no_other_row(kind):
 
 
 def test_a_cell_that_recurs_is_read_once_and_truth_values_are_no_numbers():
-    asked: list[object] = []
+    asked = []
 
-    def read(cell: object) -> str:
+    def read(cell):
         asked.append(cell)
         return repr(cell)
 

@@ -1,7 +1,5 @@
 """What columns are read as: by a public rule on the pool, by what the owner says, and never by a private cell."""
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 from enum import Enum
@@ -24,7 +22,7 @@ WORDS = ["cough", "fever", "ache", "well", "fine", "healthy", "rest", "seen", "a
 FIRST, EPOCH = dt.datetime.fromisoformat("2024-01-01T08:00"), dt.datetime.fromisoformat("1970-01-01")
 
 
-def table(n: int = 60, seed: int = 0) -> pl.DataFrame:
+def table(n=60, seed=0):
     rng = np.random.default_rng(seed)
     days = [FIRST + dt.timedelta(hours=int(h)) for h in rng.integers(0, 9_000, n)]
     return pl.DataFrame(

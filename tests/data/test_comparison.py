@@ -1,10 +1,7 @@
 """Private tables that are scaled by themselves, or say nothing, are seen; two honest samples are not accused."""
 
-from __future__ import annotations
-
 import unicodedata
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,7 +16,7 @@ from quorate.data.comparison import FEWEST_CELLS, FEWEST_VALUES, Scales, UnlikeC
 NAMES = ["age", "income", "lab", "flag"]
 
 
-def table(n: int, seed: int) -> np.ndarray:
+def table(n, seed):
     rng = np.random.default_rng(seed)
     columns = [rng.integers(18, 95, n), rng.lognormal(10, 1, n), rng.normal(4.2, 0.3, n), rng.integers(0, 2, n)]
     return np.column_stack(columns).astype(np.float64)
@@ -28,8 +25,8 @@ def table(n: int, seed: int) -> np.ndarray:
 PRIVATE, PUBLIC = table(900, 1), table(300, 2)
 
 
-def found(private: object, public: object) -> Scales:
-    return compared_scales(private, public).reveal()  # type: ignore[arg-type]
+def found(private, public):
+    return compared_scales(private, public).reveal()
 
 
 @pytest.mark.default_cases(4)
@@ -44,7 +41,7 @@ def test_two_samples_of_one_population_are_not_accused(seed):
     "scaler", [StandardScaler(), MinMaxScaler(), RobustScaler()], ids=lambda each: type(each).__name__
 )
 def test_a_scaler_that_was_applied_to_the_private_rows_alone_is_seen(scaler):
-    seen = found(scaler.fit_transform(PRIVATE), PUBLIC)  # type: ignore[attr-defined]
+    seen = found(scaler.fit_transform(PRIVATE), PUBLIC)
     assert seen.differing[:2] == ("column 0", "column 1")
     fitted = () if isinstance(scaler, RobustScaler) else ("column 0", "column 1", "column 2")
     assert seen.fitted == fitted
@@ -130,7 +127,7 @@ def test_the_narrowest_gap_between_two_numbers_is_no_step():
 NOTHING = UnlikeCells()
 
 
-def frame(n: int, seed: int, **other: Any) -> pl.DataFrame:
+def frame(n, seed, **other):
     rng = np.random.default_rng(seed)
     cells = {
         "age": rng.integers(18, 95, n).astype(float),
@@ -143,7 +140,7 @@ def frame(n: int, seed: int, **other: Any) -> pl.DataFrame:
 PUBLIC_CELLS = frame(60, 1)
 
 
-def unlike(private: Any, public: Any = PUBLIC_CELLS, kinds: ColumnKinds | None = None) -> UnlikeCells:
+def unlike(private, public=PUBLIC_CELLS, kinds=None):
     return unlike_cells(private, public, kinds).reveal()
 
 

@@ -1,13 +1,9 @@
 """A declared schema: what is refused, the cell of each entry by a slow second way, and that no cell moves another's."""
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 import struct
 from fractions import Fraction
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,12 +21,12 @@ DAY = dt.date(2020, 2, 29)
 NOON = dt.datetime(2020, 1, 1, 12)  # noqa: DTZ001 - without a zone, as bounds are written
 
 
-def column(declared: Any) -> Any:
+def column(declared):
     return Schema({"x": declared}).columns["x"]
 
 
 def test_each_spelling_declares_what_it_says():
-    spellings: dict[str, tuple[Any, Any]] = {  # as it is declared, and as facts tell it
+    spellings = {  # as it is declared, and as facts tell it
         "age": ([0, 120], [0, 120]),
         "share": ((0.0, 1), [0.0, 1.0]),
         "sex": (("F", "M"), ["F", "M"]),
@@ -52,7 +48,7 @@ def test_each_spelling_declares_what_it_says():
 
 MANY = [str(number) for number in range(MOST_VALUES + 1)]
 #: What columns take that are not counted: narrow bounds, truth values as numbers, any texts.
-TAKEN: list[Any] = [
+TAKEN = [
     {"age": [0.0, 5e-324]}, {"age": [False, 3]}, {"code": ["1", "1.0"]}, {"sex": ["F", " "]}, {"code": MANY},
 ]  # fmt: skip
 
@@ -94,14 +90,14 @@ def test_everything_else_is_refused_in_one_line_that_names_the_column(declared, 
 # --- the cell of an entry, by a slow second way ----------------------------------------------------------------------
 
 
-def slow_bounded_leaf(number: float, low: float, high: float) -> int:
+def slow_bounded_leaf(number, low, high):
     """The formula with each product and difference of floats rounded by itself, from exact fractions."""
     difference = float(Fraction(number) - Fraction(low))
     per_leaf = float(Fraction(2**14) / Fraction(float(Fraction(high) - Fraction(low))))
     return min(math.floor(float(Fraction(difference) * Fraction(per_leaf))), 2**14 - 1)
 
 
-def slow_unbounded_leaf(number: float) -> int:
+def slow_unbounded_leaf(number):
     """From the bits of the float: its exponent field and the first 16 of its 52."""
     bits = struct.unpack(">Q", struct.pack(">d", abs(number)))[0]
     exponent, mantissa = (bits >> 52) - 1022, (bits >> 36) & 0xFFFF
@@ -150,7 +146,7 @@ def test_what_adds_nothing_and_what_is_missing():
 
 # --- no entry changes the cell of another ----------------------------------------------------------------------------
 
-KINDS: dict[str, tuple[Any, list[Any]]] = {
+KINDS = {
     "codes": (["0", "1", "2"], [0, 1, 2, 1, 0, 2]),
     "shares as codes": (["0.5", "1", "2"], [0.5, 1.0, 2.0, 1.0, 0.5, 2.0]),
     "truth values": ([True, False], [True, False, True, True, False, True]),
@@ -163,13 +159,10 @@ KINDS: dict[str, tuple[Any, list[Any]]] = {
 ODD = [None, math.nan, "text", 2**63, 1e300, 1 + 2j]
 
 
-def with_pandas_types(values: list[Any]) -> list[Any]:
-    return [pd.Series(values), pd.Series(values, dtype=object), pd.Series(values).astype("category")]
-
-
-def containers(values: list[Any], folder: Path) -> dict[str, Any]:
+def containers(values, folder):
     """The same column in every container that can hold it; a table of text is read as it is read for a run."""
-    held = dict(zip(("pandas", "pandas objects", "pandas categories"), with_pandas_types(values), strict=True))
+    held = {"pandas": pd.Series(values), "pandas objects": pd.Series(values, dtype=object)}
+    held["pandas categories"] = held["pandas"].astype("category")
     for dtype in ("Int64", "Float64", "boolean", "string"):
         try:
             held[dtype] = pd.Series(values, dtype=dtype)
@@ -218,7 +211,7 @@ def test_the_type_of_the_column_decides_in_a_broken_twin():
     held = column(["0", "1", "2"])
     whole, with_gap = pd.Series([0, 1, 2]), pd.Series([0, 1, None])
 
-    def by_type(series: Any) -> list[int]:
+    def by_type(series):
         return [held.values.index(text) if text in held.values else -1 for text in series.astype(str)]
 
     assert by_type(whole)[:2] != by_type(with_gap)[:2]

@@ -1,11 +1,7 @@
 """Text tables as spreadsheets write them: what is declared of a table reads it, and nothing is guessed."""
 
-from __future__ import annotations
-
 from datetime import date
 from itertools import product
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -28,25 +24,24 @@ MARKS = [(decimal, mark) for decimal, mark in product(DECIMALS, ("", *THOUSANDS)
 DEFAULTS = [*((mark, '"', UTF_8) for mark in SEPARATORS), *((";", quote, "cp1252") for quote in QUOTES)]
 
 
-def written(dialect: Dialect, rows: list[tuple[str, ...]]) -> list[bytes]:
+def written(dialect, rows):
     """Rows as lines: a cell that holds a separator or a mark gets marks, as a spreadsheet does it."""
     separator, quote = dialect.separator, dialect.quote
 
-    def cell(text: str) -> str:
+    def cell(text):
         needed = quote and any(mark in text for mark in (separator, quote, "\r", "\n"))
         return f"{quote}{text.replace(quote, quote + quote)}{quote}" if needed else text
 
     return [separator.join(map(cell, row)).encode(dialect.encoding) for row in rows]
 
 
-def as_read(path: Path, dialect: Dialect, lines: list[bytes]) -> list[tuple[Any, ...]]:
+def as_read(path, dialect, lines):
     path.write_bytes(b"\r\n".join([*written(dialect, [("age", "ward", "ill")]), *lines, b""]))
     table = read_cells(path, label="ill", n_features=2, dialect=dialect)
-    assert table.y is not None
     return [(*row, label) for row, label in zip(table.X.rows(), table.y, strict=True)]
 
 
-def no_line_changes_another(path: Path, separator: str, quote: str, encoding: str) -> None:
+def no_line_changes_another(path, separator, quote, encoding):
     dialect = Dialect(separator=separator, quote=quote, encoding=encoding)
     other = next(mark for mark in (",", ";") if mark != separator)
     rows = [("39", "north", "no"), ("40", f"no{other} {quote}south{quote}", "yes"), ("41", "", "no")]
@@ -157,7 +152,7 @@ def test_the_cells_of_a_text_are_read_some_lines_at_a_time(tmp_path, monkeypatch
 
 
 def test_that_test_catches_a_reader_of_whole_files(tmp_path, monkeypatch):
-    def whole(self: Any, rows: list[str], names: list[str], path: Path) -> pl.DataFrame:
+    def whole(self, rows, names, path):
         text = "\n".join([";".join(names), *rows])
         return pl.read_csv(text.encode(), separator=";", infer_schema=False, truncate_ragged_lines=True)
 
@@ -240,7 +235,7 @@ ROWS = [
 NAMES = ("Alter", "Patient", "Aufnahme", "Temperatur", "Leukozyten", "Station", "Sepsis")
 
 
-def german(path: Path, rows: list[tuple[str, ...]] = ROWS) -> Path:
+def german(path, rows=ROWS):
     path.write_bytes(b"\r\n".join([*written(GERMAN, [NAMES, *rows]), b""]))
     return path
 
@@ -266,7 +261,7 @@ def test_a_german_export_is_read_by_every_door(tmp_path, name):
     cells = read_cells(path, label="Sepsis", unit="Patient", n_features=5, dialect=GERMAN)
     parsed, usable = schema.parsed(cells.X)
     assert usable.all()
-    assert repr(schema.formed(parsed).rows()) == repr(kinds(table.X).fill_null(np.nan).rows())  # type: ignore[union-attr]
+    assert repr(schema.formed(parsed).rows()) == repr(kinds(table.X).fill_null(np.nan).rows())
 
 
 @pytest.mark.parametrize(
@@ -286,7 +281,7 @@ def test_a_private_cell_that_does_not_parse_is_unusable_and_changes_no_other(tmp
     cells = read_cells(path, label="Sepsis", unit="Patient", n_features=5, dialect=GERMAN)
     found, usable = schema.parsed(cells.X)
     assert usable.tolist() == [True, False, True]
-    assert [repr(found.rows()[at]) for at in (0, 2)] == [repr(without.rows()[at]) for at in (0, 2)]  # type: ignore[union-attr]
+    assert [repr(found.rows()[at]) for at in (0, 2)] == [repr(without.rows()[at]) for at in (0, 2)]
 
 
 def test_a_private_byte_that_is_none_of_the_encoding_refuses_a_table_read_as_a_whole(tmp_path):
@@ -305,7 +300,7 @@ def test_a_file_that_begins_with_a_utf_8_mark_is_utf_8_whatever_is_declared(tmp_
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().decode("cp1252").encode())
     assert read_data(path, dialect=GERMAN).X.rows() == expected
     streamed = read_data(path, dialect=GERMAN, memory=0, workspace=Workspace(lambda: tmp_path)).X
-    assert streamed.collect().rows() == expected  # type: ignore[union-attr]
+    assert streamed.collect().rows() == expected
     cells = read_cells(path, label="Sepsis", n_features=6, dialect=GERMAN)
     assert cells.X["Station"].to_list() == ["Gynäkologie", "Innere; Station 2", "Innere"]
 
@@ -313,15 +308,9 @@ def test_a_file_that_begins_with_a_utf_8_mark_is_utf_8_whatever_is_declared(tmp_
 @pytest.mark.parametrize("dialect", [GERMAN, Dialect(separator="|", quote="'", missing=("9",))])
 def test_a_table_read_in_parts_is_the_table_read_at_once(tmp_path, dialect, monkeypatch):
     rng, path = np.random.default_rng(3), tmp_path / "t.csv"
-    decimal = dialect.decimal or "."
+    decimal, held = dialect.decimal or ".", f"a\n{dialect.quote}{dialect.separator}b"
     rows = [
-        (
-            str(number),
-            f"{number}{decimal}5",
-            f"1{dialect.thousands}234",
-            f"a\n{dialect.quote}{dialect.separator}b",
-            word,
-        )
+        (str(number), f"{number}{decimal}5", f"1{dialect.thousands}234", held, word)
         for number, word in zip(rng.integers(0, 99, 60), rng.choice(["9", "true", ""], 60), strict=True)
     ]
     rows[50] = (f"7{decimal}5", *rows[50][1:])
@@ -330,7 +319,7 @@ def test_a_table_read_in_parts_is_the_table_read_at_once(tmp_path, dialect, monk
     monkeypatch.setattr(delimited_text, "AT_ONCE", 90)
     streamed = read_data(path, text=["c"], dialect=dialect, memory=0, workspace=Workspace(lambda: tmp_path)).X
     assert type(streamed).__name__ == "StreamedFrame"
-    assert streamed.collect().equals(whole)  # type: ignore[union-attr]
+    assert streamed.collect().equals(whole)
     assert whole["a"].dtype == pl.Float64
     assert whole["c"].dtype == pl.String
 
@@ -356,7 +345,7 @@ def test_kinds_say_how_cells_are_written_in_the_pool_of_a_folder():
 # --- what a public table shows of how it is written, and what it does not show ----------------------------------------
 
 
-def shown(path: Path, content: str, encoding: str = "utf-8") -> Dialect:
+def shown(path, content, encoding="utf-8"):
     path.write_bytes(content.encode(encoding))
     return dialect_of_public(path).dialect
 

@@ -1,14 +1,11 @@
 """Formats of files, those from outside the package too; and private rows that are read one by one."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import sqlite3
 import tracemalloc
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -176,7 +173,7 @@ def test_a_line_of_svmlight_text_is_read_by_itself(tmp_path):
     path = tmp_path / "rows.svm"
     good = ["1 1:2.5 3:1", "0 2:1 # of note", "1"]
 
-    def read(lines: list[str]) -> Any:
+    def read(lines):
         path.write_text("\n".join([*lines, ""]))
         return read_cells(path, label="", n_features=3)
 
@@ -197,10 +194,10 @@ class Rounding(TableFormat):
 
     suffixes = (".rounding",)
 
-    def frame(self, path: Path, *, text_columns: Any = ()) -> pl.DataFrame:
+    def frame(self, path, *, text_columns=()):
         return pl.read_csv(path, infer_schema_length=None)
 
-    def names(self, path: Path) -> list[str]:
+    def names(self, path):
         return self.frame(path).columns
 
 
@@ -209,7 +206,7 @@ class Written(Rounding):
 
     suffixes = (".written",)
 
-    def cells(self, path: Path) -> pl.DataFrame:
+    def cells(self, path):
         return pl.read_csv(path, infer_schema=False)
 
 
@@ -218,7 +215,7 @@ class Whole:
 
     suffixes = (".whole",)
 
-    def read(self, path: Path, **how: Any) -> Any:
+    def read(self, path, **how):
         raise AssertionError("it is not asked")
 
 
@@ -246,12 +243,12 @@ def test_a_file_without_a_row_is_read(tmp_path, name):
         pl.DataFrame({"a": [], "l": []}, schema={"a": pl.Float64, "l": pl.String}).write_parquet(path)
     elif name.endswith(".npz"):
         parts = {"data": np.empty(0), "indices": np.empty(0, int), "indptr": np.zeros(1, int), "shape": [0, 1]}
-        np.savez(path, l=np.empty(0), **parts)  # type: ignore[arg-type]
+        np.savez(path, l=np.empty(0), **parts)
     else:
         path.write_text({"rows.csv": "a,l\n", "rows.tsv": "a\tl\n"}.get(name, ""))
     table = read_cells(path, label="l", n_features=1)
     assert table.X.shape == (0, 1)
-    assert len(table.y) == 0  # type: ignore[arg-type]
+    assert len(table.y) == 0
 
 
 HEADERLESS = "Ann,HIV,1951\nBob,none,1960\n"

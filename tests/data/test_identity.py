@@ -1,9 +1,6 @@
 """Slots, fingerprints, the private table given again as public, and columns that say whose row it is."""
 
-from __future__ import annotations
-
 import datetime as dt
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -221,7 +218,7 @@ N = 300
 RNG = np.random.default_rng(4)
 PERSONS = [f"P{place // 3:05d}" for place in range(N)]
 
-LIKELY: dict[str, tuple[str, Any]] = {
+LIKELY = {
     "named as persons": ("Patienten_ID", PERSONS),
     "named as persons, of numbers": ("patient_id", [place // 3 for place in range(N)]),
     "each once": ("PatientID", [f"P{place:05d}" for place in range(N)]),
@@ -231,7 +228,7 @@ LIKELY: dict[str, tuple[str, Any]] = {
     "no name at all": ("key", PERSONS),
     "a hash": ("pseudo", [f"{place // 3:08d}"[::-1] + "af" for place in range(N)]),
 }
-OTHERS: dict[str, tuple[str, Any]] = {
+OTHERS = {
     "of persons, and no id": ("patient_age", RNG.integers(18, 95, N)),
     "yes or no": ("customer", RNG.integers(0, 2, N)),
     "an id of few things": ("ward_id", RNG.integers(0, 5, N)),

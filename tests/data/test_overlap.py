@@ -1,7 +1,5 @@
 """Private records among rows said to be public: what is found, what honest tables are never accused of."""
 
-from __future__ import annotations
-
 import pickle
 from itertools import product
 from math import comb, exp, log
@@ -16,7 +14,7 @@ from quorate.data.column_kinds import column_kinds
 from quorate.data.overlap import FALSE_ALARM, _log_tail_of_overlap
 
 
-def holds(private, public) -> bool:
+def holds(private, public):
     return PrivateRecords(private[0]).are_in(public[0])
 
 
@@ -196,7 +194,7 @@ def test_two_parts_of_mushroom_pass_and_its_few_valued_columns_too():
 # --- the bound ------------------------------------------------------------------------------------------------------
 
 
-def exact_tail(shared: int, totals: dict[int, int]) -> float:
+def exact_tail(shared, totals):
     """P(Σ min(e, t − e) ≥ shared) by going through every outcome of every record."""
     records = [t for t, k in totals.items() for _ in range(k)]
     return sum(

@@ -1,11 +1,8 @@
 """Tables in parts: a part's types decide nothing, a folder's name is a cell, a part that does not fit is a line."""
 
-from __future__ import annotations
-
 import datetime as dt
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -26,14 +23,13 @@ PUBLIC = pl.DataFrame({
     "ward": ["1", "2", "1", "2", "1", "3"] * 5,
     "seen": [f"2024-03-{day:02d}" for day in range(1, 31)],
 })  # fmt: skip
-NAMES = PUBLIC.columns
 PART = pl.DataFrame({
     "age": [30, 41, 52], "dose": [1.0, 2.0, 3.0], "ward": ["1", "2", "1"],
     "seen": ["2024-03-01", "2024-03-02", "2024-03-03"], "ill": ["1", "0", "1"], "who": ["1", "2", "3"],
 })  # fmt: skip
 DAYS = [dt.date(2024, 3, day) for day in (1, 2, 3)]
 # The same cells in types that a library may have given them; what stands last is missing or of another kind.
-FORMS: dict[str, list[pl.Series]] = {
+FORMS = {
     "age": [
         pl.Series([30.0, 41.0, 52.0]), pl.Series(["30", "41", "52"]), pl.Series([30, 41, 52], dtype=pl.Int16),
         pl.Series([Decimal(30), Decimal(41), Decimal(52)]), pl.Series([None, None, None]), pl.Series([30, None, None]),
@@ -54,7 +50,7 @@ FORMS: dict[str, list[pl.Series]] = {
 CASES = [(name, form) for name, forms in FORMS.items() for form in range(len(forms))]
 
 
-def folder_of(root: Path, *parts: pl.DataFrame) -> Path:
+def folder_of(root, *parts):
     for number, rows in enumerate(parts):
         place = root / f"{number:03d}.parquet"
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -62,11 +58,11 @@ def folder_of(root: Path, *parts: pl.DataFrame) -> Path:
     return root
 
 
-def read(table: Path) -> Any:
+def read(table):
     return read_cells(table, label="ill", unit="who", n_features=1)
 
 
-def everything_read(table: Path) -> tuple[list[Any], ...]:
+def everything_read(table):
     """Return what a run takes of each row: its cells in the pool's terms, whether it counts, its class, its unit."""
     pool = PublicPool.described(PUBLIC, GivenKinds(categorical=("ward",), dates=("seen",)))
     schema = Schema.of(pool.rows(), given=pool.given)
@@ -75,7 +71,7 @@ def everything_read(table: Path) -> tuple[list[Any], ...]:
     for _, block, counts in PrivateTable(schema, held.X).parsed():
         rows += block.rows()
         usable += counts.tolist()
-    how: dict[str, Any] = {"codes": lambda part: codes_of(part, ("0", "1")), "last": 1}
+    how = {"codes": lambda part: codes_of(part, ("0", "1")), "last": 1}
     codes, slots = labels_and_slots(held.y, held.unit, len(held.X), **how)
     return [repr(row) for row in rows], usable, codes.tolist(), list(slots)
 
@@ -95,7 +91,7 @@ def test_the_type_that_a_column_has_in_one_part_changes_no_row_of_another(name, 
 
 
 def test_that_test_catches_a_reader_that_gives_all_parts_one_type(tmp_path, monkeypatch):
-    def of_one_type(self: Any, path: Path, columns: Any, right: Any = PartitionedParquet.cell_parts) -> Any:
+    def of_one_type(self, path, columns, right=PartitionedParquet.cell_parts):
         parts = list(right(self, path, columns))
         numbers = any(part["ward"].dtype.is_numeric() for part in parts if "ward" in columns)
         return [part.cast({"ward": pl.Float64}, strict=False) if numbers else part for part in parts]

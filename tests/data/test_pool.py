@@ -21,8 +21,6 @@ Y = np.tile([0, 1], N // 2)
 
 
 class SeesPublic(ClassifierMixin, BaseEstimator):
-    """Remembers how many public rows it was given."""
-
     seen = []  # noqa: RUF012  shared by the clones on purpose
 
     def __init__(self, depth=1):

@@ -1,19 +1,15 @@
 """Examples of functions that nobody outside the room calls: what each returns for a value or two."""
 
-from __future__ import annotations
-
 import sqlite3
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import polars as pl
 import pytest
 from sklearn.preprocessing import MinMaxScaler
 
 from quorate.data import digests
 from quorate.data.cell_text import as_column
-from quorate.data.columns import column, in_words, is_plain_number, listed, names_columns, nearest
+from quorate.data.columns import nearest
 from quorate.data.database import is_database, refused_by_sqlite
 from quorate.data.digests import Overlap, order_of, pack, shared, tally
 from quorate.data.feature_checks import refuse_larger
@@ -26,36 +22,17 @@ from quorate.data.feature_maps.scale import (
     is_one_quantity,
     with_narrow,
 )
-from quorate.data.file_reading import base_of, first_line
+from quorate.data.file_reading import first_line
 from quorate.data.fixed_types import label_array
-from quorate.data.formats import require_column, table_suffixes
+from quorate.data.formats import require_column
 from quorate.data.formats.delimited_text import records_of
 from quorate.data.images import image_columns
 from quorate.data.labels import without_numbers
-from quorate.data.notation import (
-    are_dates,
-    comma_number,
-    microseconds,
-    number_with_comma,
-    plain_comma_number,
-    text_kind,
-    time_type,
-    times_of_type,
-)
-from quorate.data.rows import flat_images, holds_texts, texts_like, texts_table, with_text_names, without_columns
+from quorate.data.notation import are_dates, microseconds, text_kind, time_type, times_of_type
+from quorate.data.rows import holds_texts, texts_like, texts_table, without_columns
 from quorate.data.table_reader import unread_in_words
 from quorate.data.unit_ids import UnitKeys, count_units
 from quorate.errors import DataRefused
-
-
-def test_columns():
-    assert nearest("income", ["age", "label"]) == "; known: 'age', 'label'"
-    assert listed(["age", "sex"]) == "'age', 'sex'"
-    assert names_columns(["age", "income", "id"], ["age", "income"])
-    assert not names_columns(["39", "1", "P17"], ["0", "1"])
-    assert column(pl.DataFrame({"age": [39, 50]}), 0).to_list() == [39, 50]
-    assert (is_plain_number(pl.Series([1, None])), is_plain_number(pl.Series(["1"]))) == (True, False)
-    assert in_words(["age", "sex"]) == "columns 'age', 'sex'"
 
 
 def test_database():
@@ -76,17 +53,10 @@ def test_date_notation():
     assert (are_dates(["01/03/2024", "1 Mar 2024"]), are_dates(["soon"])) == (True, False)
 
 
-def test_commas():
-    assert str([comma_number(text) for text in ("3,5", "1,234", "12", "3.5", "n/a")]) == "[3.5, 1.234, 12.0, 3.5, nan]"
-    assert str([plain_comma_number(text) for text in ("27,5", "0,125", "1,234", "27")]) == "[27.5, 0.125, nan, nan]"
-    assert str([number_with_comma(text) for text in ("27,5", "27.5", "1,234")]) == "[27.5, 27.5, nan]"
-
-
 def test_files():
+    assert nearest("income", ["age", "label"]) == "; known: 'age', 'label'"
     with pytest.raises(DataRefused, match=r"^adult\.csv has no column 'incom'; did you mean 'income'"):
         require_column("incom", ["age", "income"], "adult.csv", public=["age"])
-    assert base_of(Path("visits/year=*/*.parquet")) == Path("visits")
-    assert table_suffixes()[:4] == [".csv", ".tsv", ".tab", ".parquet"]
     open_record = records_of(['7;"tired', 'since May";yes', '8;5" tube;no', '9;"pale'], ";", '"', last=False)
     assert open_record == (['7;"tired\nsince May";yes', '8;5" tube;no'], ['9;"pale'])
 
@@ -122,8 +92,9 @@ def test_numbers_that_a_model_does_not_hold():
         refuse_larger(np.array([[1e39, 2.0]]), 3e38, name="X", taker="DecisionTreeClassifier")
 
 
-def test_feature_maps_patches():
+def test_images():
     assert (has_patches((28, 28)), has_patches((8, 8)), has_patches((32, 32, 3))) == (True, False, False)
+    assert image_columns(pl.DataFrame({"file": ["1.png", "b/2.PNG", None], "note": ["a", "b", "c"]})) == ["file"]
 
 
 def test_feature_maps_scale():
@@ -131,7 +102,6 @@ def test_feature_maps_scale():
     pixels = np.random.default_rng(0).integers(0, 4, (50, 16)).astype(float)
     assert (holds_one_quantity(pixels), holds_one_quantity(pixels[:, :9])) == (True, False)
     assert (is_one_quantity(pixels), is_one_quantity(pixels * np.arange(1, 17))) == (True, False)
-
     ages = np.array([[0.0, 30.0], [1.0, 50.0], [1.0, 70.0]])
     assert [PoolScale.fit(ages[:, chosen]).differing for chosen in ([0, 1], [1, 1], [0, 0])] == [True, False, False]
     assert [has_numbers(ages[:, [at]]) for at in range(2)] == [False, True]
@@ -140,16 +110,9 @@ def test_feature_maps_scale():
     assert [float(scaler.transform(ends).max().round(6)) for scaler in scalers] == [0.0, 1.0]
 
 
-def test_images():
-    assert image_columns(pl.DataFrame({"file": ["1.png", "b/2.PNG", None], "note": ["a", "b", "c"]})) == ["file"]
-
-
 def test_rows():
     assert as_column(np.array([[1], [2]])).tolist() == [1, 2]
     assert without_columns(pl.DataFrame({"age": [39], "note": ["x"]}), ["note", "sex"]).columns == ["age"]
-    named = with_text_names(pd.DataFrame([[1, 2, 3]], columns=[0, ("age", "years"), "sex"]))
-    assert list(named.columns) == ["0", "age/years", "sex"]
-    assert flat_images(np.zeros((5, 28, 28))).shape == (5, 784)
     assert [holds_texts(X) for X in (["a good film", None], [[1.0], [2.0]], np.array(["a"]))] == [True, False, True]
     assert texts_table(["a good film", None]).rows() == [("a good film",), (None,)]
     assert texts_like(["a film"], pl.DataFrame({"review": ["a bad one"]})).to_dicts() == [{"review": "a film"}]

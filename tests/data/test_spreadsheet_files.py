@@ -1,11 +1,7 @@
 """Excel files: each cell is of the type that its own cell in the file has, and no private one changes another."""
 
-from __future__ import annotations
-
 import datetime as dt
 import sys
-from pathlib import Path
-from typing import Any
 from xml.sax.saxutils import escape
 from zipfile import ZipFile
 
@@ -43,10 +39,10 @@ class Raw(str):
     """What stands inside a cell of a workbook, and before it the attributes of that cell."""
 
 
-def excel(path: Path, rows: list[tuple[Any, ...]]) -> Path:
+def excel(path, rows):
     """Write a workbook of one sheet: numbers, truth values, days and texts; None is no cell."""
 
-    def cell(value: Any, at: str) -> str:
+    def cell(value, at):
         if value is None:
             return ""
         if isinstance(value, Raw):
@@ -83,7 +79,7 @@ def test_each_cell_has_its_own_type(tmp_path):
     path = excel(tmp_path / "t.xlsx", [NAMES, *ROWS, (None, None)])
     assert column_names(path) == list(NAMES)
     table = read_data(path, label="ill")
-    assert table.X.schema == {  # type: ignore[union-attr]
+    assert table.X.schema == {
         "age": pl.Int64, "temperature": pl.Float64, "seen": pl.String, "zip": pl.String, "smokes": pl.Boolean,
     }  # fmt: skip
     assert table.X.rows() == [
@@ -105,10 +101,10 @@ def test_no_row_changes_how_another_is_read(tmp_path, odd, place):
     pool = read_data(excel(tmp_path / "public.xlsx", [NAMES, *ROWS]), drop=["ill"]).X
     schema = Schema.of(pool)
 
-    def parsed(rows: list[tuple[Any, ...]]) -> list[str]:
+    def parsed(rows):
         cells = read_cells(excel(tmp_path / "t.xlsx", [NAMES, *rows]), label="ill", n_features=5)
         read, usable = schema.parsed(cells.X)
-        return [repr((row, fits)) for row, fits in zip(read.rows(), usable, strict=True)]  # type: ignore[union-attr]
+        return [repr((row, fits)) for row, fits in zip(read.rows(), usable, strict=True)]
 
     without, found = parsed(ROWS), parsed([*ROWS[:place], odd, *ROWS[place:]])
     is_empty = set(odd) == {None}
@@ -118,7 +114,7 @@ def test_no_row_changes_how_another_is_read(tmp_path, odd, place):
 def test_a_row_far_below_brings_no_empty_rows_along(tmp_path):
     """Without ids each row counts as a person, and an empty one as somebody whose every value is missing."""
 
-    def cells(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    def cells(rows):
         return read_cells(excel(tmp_path / "t.xlsx", [NAMES, *rows]), label="ill", n_features=5).X.rows()
 
     empty = [(None,) * 6] * 50
@@ -159,10 +155,10 @@ def test_a_cell_that_the_library_fails_on_refuses_no_table(tmp_path, inside, say
 
 @pytest.mark.parametrize("memory", [None, 0])
 def test_ids_of_which_excel_lost_digits_make_no_two_persons_one(tmp_path, memory):
-    rows: list[tuple[Any, ...]] = [("age", "id", "ill"), (39, 2**60, "no"), (40, 2**60 + 1, "yes"), (17, "P3", "no")]
+    rows = [("age", "id", "ill"), (39, 2**60, "no"), (40, 2**60 + 1, "yes"), (17, "P3", "no")]
     path = excel(tmp_path / "t.xlsx", [*rows, (18, 4, "no"), (19, str(2**60), "no")])
     table = read_cells(path, label="ill", unit="id", n_features=1, memory=memory)
-    ids = table.unit if memory is None else table.unit.to_list()  # type: ignore[union-attr]
+    ids = table.unit if memory is None else table.unit.to_list()
     assert ids == [None, None, "P3", "4", str(2**60)]
     with pytest.raises(DataRefused, match=r"column 'id' holds numbers beyond 2⁵³ .* write ids as text"):
         read_data(path, label="ill", unit="id")

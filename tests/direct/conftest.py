@@ -2,9 +2,7 @@
 count.
 """
 
-from __future__ import annotations
-
-from typing import Any, ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -16,10 +14,8 @@ from quorate.data.feature_maps.composed import feature_map_for
 from quorate.data.feature_maps.coordinates import PublicCoordinates, Spectrum, public_features
 from quorate.direct import contributions, descend
 from quorate.direct.contribution_check import check_contributions
-from quorate.direct.contributions import Grid
-from quorate.direct.plan import DirectPlan, plan_direct
+from quorate.direct.plan import plan_direct
 from quorate.errors import PreconditionFailed
-from quorate.noise import NoiseSource
 from quorate.types import FloatArray, IntArray
 
 
@@ -50,14 +46,11 @@ def rows(n_classes):
 class RoundsThatCount:
     """An audit of a plan some of whose rounds count: of 80 public rows, and settings of its own."""
 
-    rows: FloatArray
-    asked: ClassVar[dict[str, Any]]
-
-    def planned(self) -> DirectPlan:
-        how: dict[str, Any] = {"n_units": 2_000, "epsilon": 8.0, "delta": 1e-5, **self.asked}
+    def planned(self):
+        how = {"n_units": 2_000, "epsilon": 8.0, "delta": 1e-5, **self.asked}
         return plan_direct(feature_map_for("linear", self.rows), self.rows, **how)
 
-    def violated(self) -> bool:
+    def violated(self):
         plan, how = self.planned(), {"delta": 1e-5, "confidence": 1 - 1e-6, "runs": 4_000, "seed": 3}
         assert plan.settings.cells
         return audit_rounds(plan, plan.event, self.rows, **how).violated
@@ -74,7 +67,7 @@ class RoundsThatCount:
     def test_catches_a_unit_that_is_counted_more_than_once(self, monkeypatch):
         honest = audited.of_records
 
-        def thrice(z: Any, lengths: FloatArray, codes: IntArray, weights: FloatArray, grid: Grid) -> IntArray:
+        def thrice(z, lengths, codes, weights, grid):
             return honest(z, lengths, codes, weights, grid) * (3 if grid.cells else 1)
 
         monkeypatch.setattr(audited, "of_records", thrice)
@@ -84,7 +77,7 @@ class RoundsThatCount:
     def test_catches_counts_without_noise(self, monkeypatch):
         honest = descend.noisy_sum
 
-        def as_they_are(exact: IntArray, sigma: float, noise: NoiseSource) -> IntArray:
+        def as_they_are(exact, sigma, noise):
             counted = (exact >= 0).all() and (exact % 2**20 == 0).all()
             return exact if counted and exact.any() else honest(exact, sigma, noise)
 

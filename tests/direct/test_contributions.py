@@ -3,8 +3,6 @@
 A run looks before its first round: sums that are not exact, and vectors that are too long, stop it.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -26,20 +24,19 @@ from quorate.direct.contributions import (
 )
 from quorate.direct.plan import plan_direct
 from quorate.errors import PreconditionFailed
-from quorate.types import FloatArray, IntArray
 
 K = 30
 
 
-def weights_of(n: int, n_classes: int, seed: int = 0) -> FloatArray:
+def weights_of(n, n_classes, seed=0):
     return np.random.default_rng(seed).normal(size=(n, 1 if n_classes == 2 else n_classes))
 
 
-def grid_of(rows, clip: float = 2.0) -> Grid:
+def grid_of(rows, clip=2.0):
     return Grid(bits=rows.coordinates.bits, clip=clip, k=K)
 
 
-def integers_by_record(z: FloatArray, codes: IntArray, weights: FloatArray, grid: Grid) -> IntArray:
+def integers_by_record(z, codes, weights, grid):
     """Each record's own integers, (n_records, n_coordinates, n_outputs), as computed in one batch."""
     factors = record_factors(slopes(z, codes, weights, grid), lengths_of(z), grid)
     return (z[:, :, None] * factors[:, None, :]).astype(np.int64)
@@ -101,7 +98,7 @@ def test_a_batched_twin_is_caught(rows, n_classes):
     grid, weights = grid_of(rows), weights_of(rows.coordinates.n_coordinates, n_classes)
     features = rows.X[:, :16] / np.linalg.norm(rows.X[:, :16] + 1.0, axis=1, keepdims=True)
 
-    def twin(chosen: IntArray) -> IntArray:
+    def twin(chosen):
         logits = features[chosen] @ weights[:16]
         step = features[chosen][:, :, None] * (1 / (1 + np.exp(-logits)))[:, None, :]
         return np.trunc(step * 2.0**52).astype(np.int64)

@@ -1,11 +1,8 @@
 """Fits without public rows: one charge for marginals and rounds, a pool that is drawn, resume, and what is refused."""
 
-from __future__ import annotations
-
 import datetime as dt
 import warnings
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -27,9 +24,9 @@ LISTS = Schema({"ward": ["north", "south", "west"], "smokes": [True, False], "gr
 NUMBERS = {"age": (0, 120), "income": "number", "seen": (dt.date(2000, 1, 1), dt.date(2040, 1, 1)), "ward": ["n", "s"]}
 
 
-def wards(n: int, seed: int) -> tuple[pl.DataFrame, list[int]]:
+def wards(n, seed):
     rng = np.random.default_rng(seed)
-    cells: dict[str, Any] = {"grade": rng.integers(0, 3, n), "note": ["-"] * n}
+    cells = {"grade": rng.integers(0, 3, n), "note": ["-"] * n}
     cells |= {"ward": rng.choice(["north", "south", "west"], n), "smokes": rng.random(n) < 0.3}
     frame = pl.DataFrame(cells)
     truth = frame["smokes"].cast(int) * 2 + (frame["ward"] == "north").cast(int) + frame["grade"] > 1.9
@@ -39,7 +36,7 @@ def wards(n: int, seed: int) -> tuple[pl.DataFrame, list[int]]:
 ROWS, LABELS = wards(N, 1)
 
 
-def patients(n: int, seed: int) -> tuple[pl.DataFrame, list[int]]:
+def patients(n, seed):
     rng = np.random.default_rng(seed)
     age, income = rng.normal(45, 15, n).round().clip(0, 100), np.exp(rng.normal(8, 1, n))
     days = rng.integers(0, 300, n)
@@ -48,13 +45,13 @@ def patients(n: int, seed: int) -> tuple[pl.DataFrame, list[int]]:
     return pl.DataFrame({"age": age, "income": income, "seen": seen, "ward": ward}), truth.astype(int).tolist()
 
 
-def estimator(**changes: Any) -> PrivateLogisticRegression:
+def estimator(**changes):
     """A fit in linear features, unless a test asks for others: kernels of 1,200 drawn rows take most of its time."""
     given = {"classes": [0, 1], "epsilon": 2.0, "delta": 1e-5, "n_records": N, "unsafe_noise_seed": 4, **changes}
     return PrivateLogisticRegression(**{"feature_map": "linear", **given})
 
 
-def _fitted(feature_map: str) -> tuple[PrivateLogisticRegression, Ledger]:
+def _fitted(feature_map):
     ledger = Ledger(budget=Budget(5.0, 1e-4))
     return estimator(ledger=ledger, feature_map=feature_map).fit(ROWS, LABELS, schema=LISTS), ledger
 
@@ -138,7 +135,7 @@ class Killed(BaseException):
     """The process dies."""
 
 
-def dies(*_: Any) -> Any:
+def dies(*_):
     raise Killed
 
 
@@ -174,7 +171,7 @@ def test_a_fit_that_was_begun_when_rows_were_drawn_by_another_rule_goes_on_so(ru
     real = flow.draw_rows
     with monkeypatch.context() as patch:
 
-        def as_before(schema: Any, released: Any, *how: Any) -> Any:
+        def as_before(schema, released, *how):
             return real(schema, replace(released, rule=rule), *how)
 
         patch.setattr(flow, "draw_rows", as_before)
@@ -251,7 +248,7 @@ def test_persons_and_a_ledger_that_adds_rho():
 )
 def test_the_noise_of_rounds_is_the_least_for_which_the_whole_costs_epsilon(eps, neighbours):
     schema = Schema(NUMBERS)
-    given: dict[str, Any] = {"n_classes": 2, "n_units": 8_000, "epsilon": eps, "delta": 1e-5}
+    given = {"n_classes": 2, "n_units": 8_000, "epsilon": eps, "delta": 1e-5}
     before = before_pool(schema, feature_map_of("auto", schema), neighbours=neighbours, **given)
     price = epsilon(before.event_for(neighbours), 1e-5)
     assert eps - 1e-6 < price <= eps
@@ -267,7 +264,7 @@ def test_numbers_and_dates_are_learned_from_nearly_as_with_public_rows():
     rows, labels = patients(6_800, 1)
     new, truth = patients(2_000, 2)
 
-    def alone() -> PrivateLogisticRegression:
+    def alone():
         ledger = Ledger(budget=Budget(1.0, 1e-5))
         return estimator(feature_map="auto", n_records=6_000, epsilon=1.0, unsafe_noise_seed=None, ledger=ledger)
 

@@ -1,16 +1,10 @@
 """Rounds added up by workers: the integers of one machine, each part once, and no worker that computes other bits."""
 
-from __future__ import annotations
-
 import pickle
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
 from tests.direct.test_spool import CONFIG, KEYED, N, one_by_one, sparse_task, summed, task_of
 from tests.direct.test_spool import people as people  # a fixture
@@ -23,8 +17,7 @@ from quorate.data.feature_maps import exact
 from quorate.direct import contributions, elsewhere
 from quorate.direct.flow import run_rounds
 from quorate.direct.prepare import prepare_direct
-from quorate.direct.task import DirectTask
-from quorate.ensemble.workers.cluster.remote import RemoteResult, RemoteTask
+from quorate.ensemble.workers.cluster.remote import RemoteResult
 from quorate.errors import Interrupted, PreconditionFailed
 from quorate.run import usable_rows
 from quorate.run.drawn_pool import count_cells
@@ -43,7 +36,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def with_worker(task: DirectTask, folder: Path, do: Callable[[RemoteTask], RemoteResult] = in_this_process) -> Any:
+def with_worker(task, folder, do=in_this_process):
     worker = OneWorker(folder, do)
     return replace(task, scheduler=worker), worker
 
@@ -85,7 +78,7 @@ def test_a_part_whose_worker_is_lost_is_done_again_and_counts_once(people, folde
     plain = task_of(people, people.drop("ill", "person"), grouped=True)
     lost = {2: 1, 5: 1}  # tasks, and how often each ends with its worker's process
 
-    def sometimes(task: RemoteTask) -> RemoteResult:
+    def sometimes(task):
         number = len(begun)
         begun.append(task)
         if lost.pop(number, 0):
@@ -93,7 +86,7 @@ def test_a_part_whose_worker_is_lost_is_done_again_and_counts_once(people, folde
             return RemoteResult(None, 0)
         return in_this_process(task)
 
-    begun: list[RemoteTask] = []
+    begun = []
     task, _ = with_worker(plain, folder, sometimes)
     assert (summed(task) == summed(plain)).all()
     assert len(begun) == 8 + 2
@@ -104,9 +97,9 @@ def test_a_part_whose_worker_is_lost_is_done_again_and_counts_once(people, folde
 
 @pytest.mark.heavy
 def test_dask_is_told_of_no_row_and_no_sum(people, folder):
-    told: list[bytes] = []
+    told = []
 
-    def noted(task: RemoteTask) -> RemoteResult:
+    def noted(task):
         told.append(pickle.dumps(task._replace(environment={}, imports_from=())))  # which others may have made long
         result = in_this_process(task)
         told.append(pickle.dumps(result))
@@ -120,7 +113,7 @@ def test_dask_is_told_of_no_row_and_no_sum(people, folder):
     assert all(file.stat().st_mode & 0o077 == 0 for file in folder.iterdir())
 
 
-def other_exp(x: Any, moved: float) -> Any:
+def other_exp(x, moved):
     """As the product's, but for every third number: what another library or processor may do."""
     result = exact.exp(x)
     others = np.arange(result.size).reshape(result.shape) % 3 == 0
@@ -162,15 +155,14 @@ def test_the_answer_tells_a_last_bit_and_a_twin_that_does_not_ask_adds_up_others
 DECLARED = {"age": (18, 95), "bmi": "number", "ward": ["n", "s"]}  # a third ward is in no list
 
 
-def drawn_task(people: pl.DataFrame, table: Any) -> DirectTask:
+def drawn_task(people, table):
     config = replace(CONFIG, schema=DECLARED)
     return prepare_direct(config, table, people["ill"], public=None, groups=people["person"], **KEYED)
 
 
-def cells_counted(task: DirectTask) -> list[tuple[list[int], list[int]]]:
+def cells_counted(task):
     """How many units are in each cell of each column, counted where the task has it counted."""
     drawn = task.drawn
-    assert drawn is not None
     table, counted, dialect = task.private.reveal().table, drawn.counted.reveal(), task.schema.kinds.dialect
     if task.scheduler is None:
         counts = count_cells(drawn.before.declared, table.parts(), counted, dialect)

@@ -1,10 +1,7 @@
 """Units that a fit holds out for prediction sets: one charge, one draw, a price by another road, and twins."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +16,6 @@ from quorate.audit.claims import PureClaim
 from quorate.direct import flow as flow_module
 from quorate.errors import InvalidParameter
 from quorate.estimators.resumable import by_fit
-from quorate.ledger import Reservation
 from quorate.mechanisms import PrivateQuantile
 from quorate.release.charge import GRADIENT_ROUND, TUNING
 from quorate.run.config import MethodConfig
@@ -35,13 +31,13 @@ PUBLIC, TEST = PublicPool(X[N : N + POOL]), slice(N + POOL, None)
 HELD = MethodConfig(epsilon=1.0, delta=1e-5, calibration_share=0.3)
 
 
-def estimator(kind: Any = PrivateLogisticRegression, **changes: Any) -> Any:
+def estimator(kind=PrivateLogisticRegression, **changes):
     given = {"classes": [0, 1], "epsilon": 1.0, "delta": 1e-5, "n_records": N, "calibration_share": 0.3}
     how = {"feature_map": "linear", "unsafe_noise_seed": 4} if kind is PrivateLogisticRegression else {}
     return kind(**{**given, **how, **changes})
 
 
-def covered(fitted: Any) -> float:
+def covered(fitted):
     sets = fitted.predict_set(X[TEST])
     return float(sets[np.arange(len(sets)), Y[TEST]].mean())
 
@@ -91,7 +87,6 @@ def test_parallel_events_cost_what_the_dearest_does_and_are_read_back():
 
 def test_what_a_unit_adds_follows_from_that_unit_and_each_is_on_one_side():
     plan = plan_sets(HELD, n_records=N, budget=(1.0, 1e-5), unit="record")
-    assert plan is not None
     keys = [b"%d" % (row // 2) for row in range(N)]
     held = HeldOut.of(plan, keys, Y[:N], Secret(bytes(32)))
     assert (held.held.reveal()[::2] == held.held.reveal()[1::2]).all()
@@ -110,7 +105,7 @@ def counts_of_neighbours():
     with pytest.MonkeyPatch.context() as patch:
         own = flow_module.held_out_places
 
-        def look(task_: Any, weights: Any, grid: Any) -> Any:
+        def look(task_, weights, grid):
             nonlocal task
             codes = task_.held.codes.reveal().copy()
             seen.append(own(task_, weights, grid).reveal())
@@ -127,7 +122,7 @@ def counts_of_neighbours():
 class ExactQuantile(PrivateQuantile):
     """The twin: the quantile as it is, at the price of the noisy one."""
 
-    def release_many(self, counts: Any, noise: Any) -> Any:
+    def release_many(self, counts, noise):
         return self.scores(counts).argmax(axis=1)
 
 
@@ -150,7 +145,7 @@ def test_a_killed_fit_goes_on_and_draws_the_limit_once(lost, tmp_path, monkeypat
         where, name = (PrivateQuantile, "release_many") if after else (flow_module, "held_out_places")
         own = getattr(where, name)
 
-        def ends(*arguments: Any) -> Any:
+        def ends(*arguments):
             if after:
                 own(*arguments)
             raise KeyboardInterrupt
@@ -165,7 +160,6 @@ def test_a_killed_fit_goes_on_and_draws_the_limit_once(lost, tmp_path, monkeypat
     with Ledger(path) as ledger:
         [reservation] = ledger.reservations()
         assert reservation.purposes[GRADIENT_ROUND] == fitted.n_rounds_
-        assert isinstance(reservation, Reservation)
     if lost == "before the draw":
         assert covered(fitted) > 0.8
     else:  # paid for, lost, and never drawn again
@@ -174,8 +168,8 @@ def test_a_killed_fit_goes_on_and_draws_the_limit_once(lost, tmp_path, monkeypat
         assert [part.interrupted for part in fitted.facts().spending.parts if part.purpose == TUNING] == [1]
 
 
-def _once(own: Any, *, allowed: bool) -> Any:
-    def release(*arguments: Any) -> Any:
+def _once(own, *, allowed):
+    def release(*arguments):
         assert allowed, "a limit was drawn again"
         return own(*arguments)
 
@@ -202,7 +196,6 @@ def test_what_cannot_be_is_refused_with_the_number_that_would_do():
         with pytest.raises(InvalidParameter, match=words):
             estimator(**changes).fit(X[:N], Y[:N], public=PUBLIC)
     plan = plan_sets(HELD, n_records=N, budget=(1.0, 1e-5), unit="record")
-    assert plan is not None
     assert plan.slack < 0.05
     said = " ".join(str(check(estimator(), X[:N], Y[:N], public=PUBLIC)).split())
     assert f"30.0 % of the records for prediction sets, within the same charge: {plan.promise}" in said
@@ -218,7 +211,7 @@ def test_a_ledger_that_adds_rho_pays_no_more_for_it():
 
 @pytest.mark.heavy
 def test_nothing_but_the_learning_units_enters_rounds_and_teachers():
-    how: dict[str, Any] = {"public": PUBLIC, "groups": None, "begin": False}
+    how = {"public": PUBLIC, "groups": None, "begin": False}
     rounds = estimator()._task(X[:N], Y[:N], **how)
     assert ((rounds.private.reveal().codes >= 0) == ~rounds.held.held.reveal()).all()
     assert rounds.paying_for_rounds(rounds.event) == rounds.plan.event
@@ -237,7 +230,7 @@ def test_nothing_but_the_learning_units_enters_rounds_and_teachers():
 def test_a_fit_by_votes_that_goes_on_holds_out_the_same_units():
     """By another key than that of its charge, a unit would learn before a kill and be held out after it."""
     votes = estimator(PrivateClassifier, method="votes", n_teachers=60, ledger=Ledger(budget=Budget(1.0, 1e-5)))
-    how: dict[str, Any] = {"public": PUBLIC, "groups": None}
+    how = {"public": PUBLIC, "groups": None}
     begun, again = (votes._task(X[:N], Y[:N], **how, nonce=nonce) for nonce in ("2a", ""))
     found = next(iter(by_fit(again)("2a")))
     assert np.array_equal(shards_of(found).reveal(), shards_of(begun).reveal())
@@ -249,7 +242,7 @@ def test_a_fit_by_votes_that_goes_on_holds_out_the_same_units():
 class Locked(LogisticRegression):
     """A model that cannot be sent to the process which is to ask it about units that are held out."""
 
-    def fit(self, *rows: Any, **how: Any) -> Any:
+    def fit(self, *rows, **how):
         self.lock_ = threading.Lock()
         return super().fit(*rows, **how)
 

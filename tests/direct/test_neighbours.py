@@ -1,12 +1,9 @@
 """For which change of one unit ε is: the noise, the price by another road, the ledger's order, the audit, a cheat."""
 
-from __future__ import annotations
-
 import io
 import json
 from dataclasses import replace
 from math import exp, sqrt
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,10 +18,9 @@ from quorate.accounting.guarantee import OtherRelation
 from quorate.accounting.neighbouring import N_IS_PUBLIC, ROWS_ARE_PUBLIC
 from quorate.audit import audit_rounds
 from quorate.data.feature_maps.composed import feature_map_for
-from quorate.data.pool_moments import PoolMoments
 from quorate.direct.budgets import PlannedBudgets
 from quorate.direct.defaults import settings_for
-from quorate.direct.plan import DirectPlan, noise_for, plan_direct, plan_without_pool
+from quorate.direct.plan import noise_for, plan_direct, plan_without_pool
 from quorate.direct.stored import dump_plan, load_plan
 from quorate.errors import BudgetExhausted, InvalidParameter, LedgerIntegrityError, PreconditionFailed
 from quorate.ledger import Budget, GuaranteeScope, Ledger
@@ -33,7 +29,7 @@ from quorate.ledger.pricing import check_prices
 from quorate.ledger.state import LedgerState
 
 POOL = np.random.default_rng(2).normal(size=(80, 4)) * [3.0, 1.0, 0.3, 0.1]
-FACTS: dict[str, Any] = {"n_classes": 2, "n_units": 2_000, "epsilon": 1.0, "delta": 1e-5}
+FACTS = {"n_classes": 2, "n_units": 2_000, "epsilon": 1.0, "delta": 1e-5}
 ADDED, REPLACED = "add or remove one record", "replace one record"
 
 
@@ -42,7 +38,7 @@ def moments():
     return PlannedBudgets(POOL, "linear").moments
 
 
-def planned(moments: PoolMoments, neighbours: Any, **changes: Any) -> DirectPlan:
+def planned(moments, neighbours, **changes):
     feature_map = feature_map_for("linear", POOL)
     return plan_direct(feature_map, POOL, moments=moments, neighbours=neighbours, **{**FACTS, **changes})
 
@@ -50,10 +46,10 @@ def planned(moments: PoolMoments, neighbours: Any, **changes: Any) -> DirectPlan
 # --- noise and price -------------------------------------------------------------------------------------------------
 
 
-def hockey_stick(mu: float, epsilon: float) -> float:
+def hockey_stick(mu, epsilon):
     """δ of two normal laws μ apart, as the integral of what one is above e^ε times the other."""
 
-    def above(x: float) -> float:
+    def above(x):
         return float(max(norm.pdf(x, mu) - exp(epsilon) * norm.pdf(x), 0.0))
 
     start = epsilon / mu + mu / 2
@@ -66,7 +62,7 @@ def test_both_figures_are_prices_of_their_own_and_agree_with_another_road(delta,
     plan = planned(moments, "add-or-remove", delta=delta)
     for relation, lengths in (("add-or-remove", 1), ("replace", 2)):
         mu = lengths * sqrt(plan.settings.rounds) * 2.0**plan.grid.k / plan.sigma
-        epsilon = price(plan.event_for(relation), delta)  # type: ignore[arg-type]
+        epsilon = price(plan.event_for(relation), delta)
         assert hockey_stick(mu, epsilon) <= delta * (1 + 1e-6)
         assert hockey_stick(mu, epsilon * (1 - 1e-5)) > delta
     both = Guarantee(
@@ -111,7 +107,7 @@ def test_noise_that_is_halved_twice_is_caught_by_its_price_and_by_the_audit(mome
         Ledger(budget=Budget(4.0, 1e-5)).reserve(
             twin.event, delta=1e-5, purposes={"gradient round": 1}, key="twin", scope=scope
         )
-    how: dict[str, Any] = {"delta": 1e-5, "confidence": 1 - 1e-6, "runs": 20_000, "seed": 3}
+    how = {"delta": 1e-5, "confidence": 1 - 1e-6, "runs": 20_000, "seed": 3}
     found = audit_rounds(honest, honest.event, POOL, neighbours="add-or-remove", **how)
     assert not found.violated
     assert found.attacks[1].proved > 0.5 * found.attacks[1].claimed  # it is not blind
@@ -123,20 +119,20 @@ def test_noise_that_is_halved_twice_is_caught_by_its_price_and_by_the_audit(mome
 
 X = np.random.default_rng(0).normal(size=(300, 4))
 Y = (X[:, 0] > 0).astype(int)
-KEYED: dict[str, Any] = {"classes": [0, 1], "epsilon": 1.0, "delta": 1e-5, "rounds": 2}
+KEYED = {"classes": [0, 1], "epsilon": 1.0, "delta": 1e-5, "rounds": 2}
 
 
-def fit(ledger: Ledger | None = None, *, read: bool = False, **how: Any) -> PrivateLogisticRegression:
+def fit(ledger=None, *, read=False, **how):
     declared = {} if read else {"n_records": 300}
     ledger = Ledger(budget=Budget(1.0, 1e-5)) if ledger is None else ledger
     return PrivateLogisticRegression(**{**KEYED, **declared, **how}, ledger=ledger).fit(X, Y)
 
 
-def roomy() -> Ledger:
+def roomy():
     return Ledger(budget=Budget(10.0, 1e-3))
 
 
-def promised(fitted: PrivateLogisticRegression) -> tuple[str, float, list[tuple[str, float]]]:
+def promised(fitted):
     made = fitted.guarantee_
     return made.neighbours, round(made.epsilon, 3), [(each.neighbours, round(each.epsilon, 3)) for each in made.also]
 
@@ -147,6 +143,7 @@ def test_by_default_a_declared_number_means_adding_and_removing_and_a_read_one_r
     assert promised(declared) == (ADDED, 1.0, [(REPLACED, 2.155)])
     assert promised(read) == (REPLACED, 1.0, [])
     assert promised(asked) == (REPLACED, 1.0, [(ADDED, 0.469)])
+    assert any("treated as public" in caveat for caveat in read.guarantee_.caveats)
     assert declared.plan_.sigma == pytest.approx(asked.plan_.sigma / 2)
     assert "2.16 for replacing one record" in str(declared.guarantee_)
     for said in (declared.guarantee_.for_data_subject(), declared.guarantee_.for_reviewer()):
@@ -219,8 +216,6 @@ def test_what_cannot_be_claimed_beside_the_rest_is_refused_before_anything_is_ch
     ledger.reserve(PureDP(0.25), delta=0, purposes={"label": 1}, key="votes", scope=scope)
     assert ledger.relation == "add-or-remove"
     relation, spent = ledger.spent_otherwise or (None, None)
-    assert relation is not None
-    assert spent is not None
     assert (relation.stated, spent.epsilon) == (REPLACED, pytest.approx(2.405, abs=1e-3))
 
 
@@ -231,15 +226,14 @@ def test_both_events_are_chained_and_priced_again(budget):
     fit(ledger)
     [reservation] = ledger.reservations()
     also = reservation.also
-    assert also is not None
     assert also.neighbours == REPLACED
-    assert also.event.value["event"]["l2_sensitivity"] == 2 * reservation.event.event.l2_sensitivity  # type: ignore[attr-defined, index, call-overload]
+    assert also.event.value["event"]["l2_sensitivity"] == 2 * reservation.event.event.l2_sensitivity
     ledger.verify(prices=True)
     [at] = [number for number, entry in enumerate(ledger.entries()) if entry.kind == "reserved"]
     entry = ledger.entries()[at]
     assert Entry.from_object(entry.to_object()) == entry
     cheaper = replace(also, amounts=reservation._reserved.amounts)  # what the first relation costs
-    forged = replace(entry.content, also=cheaper)  # type: ignore[type-var]
+    forged = replace(entry.content, also=cheaper)
     state = LedgerState()
     for each in [*ledger.entries()[:at], seal(forged, sequence=entry.sequence, time=entry.time, session=entry.session,
                                               previous=entry.previous)]:  # fmt: skip
@@ -261,7 +255,7 @@ def test_a_reservation_has_no_other_relation_than_the_two():
 
 @pytest.mark.parametrize("caveat", [N_IS_PUBLIC, ROWS_ARE_PUBLIC])
 def test_nothing_is_guaranteed_for_adding_and_removing_where_a_number_was_read(caveat):
-    made: dict[str, Any] = {"epsilon": 1.0, "delta": 0.0, "unit": "record", "mechanism": "m", "accounting": "a"}
+    made = {"epsilon": 1.0, "delta": 0.0, "unit": "record", "mechanism": "m", "accounting": "a"}
     whole = "add, remove or replace one record"
     for neighbours in (ADDED, whole, f"{whole}, as the owner states"):
         with pytest.raises(InvalidParameter, match="must be a replacement where a number was read off"):

@@ -1,15 +1,11 @@
 """A number as the target of noisy rounds: what one cell says, what one unit adds, what all of it costs."""
 
-from __future__ import annotations
-
 import pickle
 import random
-from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 from math import floor
-from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -28,7 +24,6 @@ from quorate.direct.contributions import Grid, lengths_of, of_groups, of_records
 from quorate.direct.rounds import Descent, narrowed
 from quorate.errors import DataRefused, InvalidParameter, LedgerMismatch, PreconditionFailed, SeededNoiseRefused
 from quorate.run.cells import lists_of
-from quorate.types import FloatArray, IntArray
 
 POOL, PRIVATE = 100, 800
 ROWS = np.random.default_rng(0).normal(size=(POOL + PRIVATE + 300, 3))
@@ -38,12 +33,12 @@ RANGE = TargetRange(0.0, 100.0)
 GRID = Grid(bits=12, clip=0.3, k=30, link="range")
 
 
-def estimator(**changes: Any) -> PrivateRegressor:
+def estimator(**changes):
     given = {"target_range": (0, 100), "epsilon": 1.0, "delta": 1e-5, "n_records": PRIVATE, "feature_map": "linear"}
     return PrivateRegressor(**{**given, "unsafe_noise_seed": 1, **changes})
 
 
-def fitted(X: Any = None, y: Any = None, *, groups: Any = None, **changes: Any) -> PrivateRegressor:
+def fitted(X=None, y=None, *, groups=None, **changes):
     X, y = ROWS[PART] if X is None else X, TARGETS[PART] if y is None else y
     return estimator(**changes).fit(X, y, public=PublicPool(ROWS[:POOL]), groups=groups)
 
@@ -76,7 +71,7 @@ class TestACell:
     def test_decides_nothing_about_the_other_cells_of_any_container(self):
         draw = random.Random(5)
         odd = [None, "x", float("nan"), float("inf"), 1e300, 2**63, True]
-        containers: list[Callable[[list[Any]], Any]] = [
+        containers = [
             list,
             tuple,
             lambda cells: np.array(cells, dtype=object),
@@ -85,7 +80,7 @@ class TestACell:
             lambda cells: pl.Series(cells, dtype=pl.Object),
         ]
         for _ in range(60):
-            cells: list[Any] = [draw.choice([draw.uniform(-20, 120), draw.randint(0, 100)]) for _ in range(9)]
+            cells = [draw.choice([draw.uniform(-20, 120), draw.randint(0, 100)]) for _ in range(9)]
             clean = RANGE.steps_of(cells)
             place = draw.randrange(9)
             cells[place] = draw.choice(odd)
@@ -182,7 +177,7 @@ def test_the_price_of_both_relations_follows_from_noise_clip_and_rounds(epsilon)
 
 class TestTheAudit(RoundsThatCount):
     rows = ROWS[:80]
-    asked: ClassVar[dict[str, Any]] = {"n_classes": 0, "rounds": 16}
+    asked = {"n_classes": 0, "rounds": 16}  # noqa: RUF012
 
     def test_catches_rounds_without_noise(self, monkeypatch):
         monkeypatch.setattr(descend, "discrete_gaussian", lambda sigma, shape, source: np.zeros(shape, dtype=np.int64))
@@ -190,7 +185,7 @@ class TestTheAudit(RoundsThatCount):
 
     @pytest.mark.heavy
     def test_catches_residuals_that_are_not_clipped(self, monkeypatch):
-        def unclipped(z: Any, lengths: FloatArray, codes: IntArray, weights: FloatArray, grid: Grid) -> IntArray:
+        def unclipped(z, lengths, codes, weights, grid):
             scaled = contributions.slopes(z, codes, weights, grid) * (2.0 ** (grid.k - grid.bits) / grid.clip)
             return np.asarray(z.T @ np.trunc(scaled)).astype(np.int64)
 
@@ -206,8 +201,8 @@ class TestThePart:
         draw, n_units, cells = np.random.default_rng(7), 2_600, 64
         places = draw.gamma(2.0, 0.1, n_units).clip(0, 1)
         exact = np.bincount((places * cells).astype(int).clip(0, cells - 1), minlength=cells)
-        held: dict[bool, list[float]] = {False: [], True: []}
-        widths: dict[bool, list[float]] = {False: [], True: []}
+        held = {False: [], True: []}
+        widths = {False: [], True: []}
         for _ in range(200):
             noisy = np.rint((exact + draw.normal(0, 48, cells)) * 2.0**20).astype(np.int64)
             for nearest, shares in held.items():
@@ -325,7 +320,7 @@ class TestTheEstimator:
     @pytest.mark.heavy
     def test_the_same_fit_costs_nothing_again_and_another_range_is_another_fit(self, tmp_path):
         path = tmp_path / "ledger.db"
-        how: dict[str, Any] = {"ledger": path, "unsafe_noise_seed": None}
+        how = {"ledger": path, "unsafe_noise_seed": None}
         first, public = fitted(**how), PublicPool(ROWS[:POOL])
         assert (fitted(**how).coef_ == first.coef_).all()
         assert (estimator(**how).resume(ROWS[PART], TARGETS[PART], public=public).coef_ == first.coef_).all()

@@ -1,9 +1,6 @@
 """The direct method in the outputs of a transformer of the user's own, and in words of running text."""
 
-from __future__ import annotations
-
 import warnings
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -34,7 +31,7 @@ X = rng.normal(size=(M + N + 400, 12))
 Y = (X[:, 0] - X[:, 1] > 0).astype(int)
 
 
-def reviews(n: int, seed: int) -> tuple[pl.DataFrame, list[int]]:
+def reviews(n, seed):
     draw = np.random.default_rng(seed)
     y = draw.integers(0, 2, n)
     vocabulary = np.array([[f"bad{i}" for i in range(40)], [f"good{i}" for i in range(40)]])
@@ -42,7 +39,7 @@ def reviews(n: int, seed: int) -> tuple[pl.DataFrame, list[int]]:
     return pl.DataFrame({"review": texts, "stars": draw.normal(size=n)}), y.tolist()
 
 
-def fitted(feature_map: Any, rows: Any = None, labels: Any = None, pool: Any = None, **changes: Any) -> Any:
+def fitted(feature_map, rows=None, labels=None, pool=None, **changes):
     given = {"classes": [0, 1], "epsilon": 1.0, "delta": 1e-5, "n_records": N, "unsafe_noise_seed": 1, **changes}
     clf = PrivateLogisticRegression(feature_map=feature_map, **given)
     rows, labels = (X[M : M + N], Y[M : M + N]) if rows is None else (rows, labels)
@@ -64,7 +61,7 @@ def test_the_model_is_linear_in_what_the_transformer_makes(tmp_path):
 def test_it_is_asked_for_the_pool_once_and_whatever_is_done_to_the_answer_is_forgotten(monkeypatch):
     asked, transform = list[int](), FittedTransformer.transform
 
-    def counted(self: FittedTransformer, rows: Any) -> Any:
+    def counted(self, rows):
         asked.append(rows.shape[0])
         return transform(self, rows)
 
@@ -157,11 +154,11 @@ def test_a_transformer_that_warns_of_a_private_row_is_not_heard(filtered):
     pool = pl.DataFrame({"ward": words})
     encoder = OneHotEncoder(handle_unknown="ignore", drop="first", sparse_output=False).fit(pool)
     private = pl.DataFrame({"ward": ["north", "moon", "west"] * 20})
-    how: dict[str, Any] = {"classes": [0, 1], "epsilon": 1.0, "delta": 1e-5, "n_records": 60, "unsafe_noise_seed": 1}
+    how = {"classes": [0, 1], "epsilon": 1.0, "delta": 1e-5, "n_records": 60, "unsafe_noise_seed": 1}
     coefficients = []
     for chosen in (filtered, "ignore"):
         with warnings.catch_warnings(record=True) as heard:
-            warnings.simplefilter(chosen)  # type: ignore[arg-type]
+            warnings.simplefilter(chosen)
             clf = PrivateLogisticRegression(feature_map=encoder, **how)
             clf.fit(private, [0, 1, 1] * 20, public=PublicPool(pool))
             coefficients.append(clf.coef_)
@@ -172,11 +169,11 @@ def test_a_transformer_that_warns_of_a_private_row_is_not_heard(filtered):
 class Counting(TransformerMixin, BaseEstimator):
     """What a transformer must not do: what it makes of a row turns on the rows that it saw before."""
 
-    def fit(self, X: Any, y: Any = None) -> Counting:
+    def fit(self, X, y=None):
         self.seen_ = 0
         return self
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X):
         self.seen_ += 1
         return np.asarray(X) * self.seen_
 

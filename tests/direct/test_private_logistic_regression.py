@@ -1,8 +1,5 @@
 """The estimator: real tables, rows that cannot be used, ledgers, and what must not tell neighbours apart."""
 
-from __future__ import annotations
-
-import json
 import pickle
 
 import numpy as np
@@ -10,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.preprocessing import StandardScaler
 
 from quorate import Budget, Ledger, PrivateLogisticRegression, PublicPool
 from quorate.accounting import Gaussian, GridGaussian, Repeated, epsilon
@@ -20,15 +17,9 @@ from quorate.data.pool_moments import PoolMoments
 from quorate.direct import descend
 from quorate.direct.defaults import most_dimensions, settings_for
 from quorate.direct.plan import noise_for
-from quorate.errors import (
-    BudgetExhausted,
-    DataRefused,
-    InvalidParameter,
-    LedgerMismatch,
-    PreconditionFailed,
-    SeededNoiseRefused,
-)
+from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, PreconditionFailed, SeededNoiseRefused
 
+pytestmark = pytest.mark.mostly_heavy
 POOL, PRIVATE = 200, 2_000
 
 
@@ -52,7 +43,6 @@ def fitted(table, X=None, y=None, *, groups=None, public=..., **changes):
     return estimator(**changes).fit(X, y, public=PublicPool(rows[:POOL]) if public is ... else public, groups=groups)
 
 
-@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_mushroom_by_default_is_far_better_than_plain_noisy_gradient_descent():
     mushroom = load_mushroom()
@@ -67,7 +57,6 @@ def test_mushroom_by_default_is_far_better_than_plain_noisy_gradient_descent():
     assert np.mean(scores) > 0.98  # plain noisy gradient descent has .968, votes .958
 
 
-@pytest.mark.heavy
 def test_a_curved_rule_is_learned_by_both_maps_and_not_by_the_linear_one(table):
     X, y = table
     held = slice(POOL + PRIVATE, None)
@@ -76,7 +65,6 @@ def test_a_curved_rule_is_learned_by_both_maps_and_not_by_the_linear_one(table):
 
 
 def with_words(X):
-    """A frame of the numbers, and a column of words."""
     columns = {f"x{i}": X[:, i] for i in range(X.shape[1])}
     return pl.DataFrame({**columns, "c": np.where(X[:, 0] > 0, "a", "b")})
 
@@ -91,7 +79,6 @@ CONTAINERS = {
 }
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("take", CONTAINERS.values(), ids=CONTAINERS)
 def test_every_container_is_taken(table, take):
     X, y = table
@@ -102,7 +89,6 @@ def test_every_container_is_taken(table, take):
     assert clf.predict_proba(rows).shape == (5, 2)
 
 
-@pytest.mark.heavy
 def test_many_classes_and_persons(table):
     X, _ = table
     y = np.digitize(X[:, 0], [-0.5, 0.5])
@@ -116,8 +102,6 @@ def test_many_classes_and_persons(table):
 
 
 class Odd:
-    """An object that raises where it is asked for its value."""
-
     def __float__(self):
         raise RuntimeError("a private cell")
 
@@ -139,7 +123,6 @@ class TestPrivateRowsDecideOnNothing:
         with_it = fitted(table, X=odd, y=labels if y is None else y, public=public, groups=groups, **how)
         return (with_it.coef_ == without.coef_).all()
 
-    @pytest.mark.heavy
     @pytest.mark.heavy_cases(2)
     @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e308, -1e308])
     def test_a_row_that_cannot_be_used_is_left_out_without_a_word(self, table, value):
@@ -150,14 +133,12 @@ class TestPrivateRowsDecideOnNothing:
         else:
             assert self.is_left_out(table, rows, [7])
 
-    @pytest.mark.heavy
     @pytest.mark.heavy_cases(3)
     @pytest.mark.parametrize("label", [None, "maybe", 2, float("nan"), [1], 10**400, Odd()])
     def test_nor_is_a_row_whose_label_is_none_of_the_classes(self, table, label):
         rows, labels = table[0][POOL : POOL + 300], list(table[1][POOL : POOL + 300])
         assert self.is_left_out(table, rows, [7], y=[*labels[:7], label, *labels[8:]])
 
-    @pytest.mark.heavy
     @pytest.mark.filterwarnings("error")
     @pytest.mark.parametrize("kind", ["polars", "pandas", "gaps", "array", "sparse", "sparse beside gaps", "no pool"])
     def test_a_number_that_no_float_can_scale_stops_nothing_and_is_not_warned_of(self, table, kind):
@@ -180,7 +161,6 @@ class TestPrivateRowsDecideOnNothing:
             alone = fitted(table, X=make(left), y=np.delete(labels, [7, 8]), public=public)
             assert (beside.coef_ == alone.coef_).all()
 
-    @pytest.mark.heavy
     @pytest.mark.heavy_cases(5)
     @pytest.mark.parametrize("index", [None, -1, 6, 10**6])
     @pytest.mark.parametrize("with_pool", [True, False])
@@ -197,7 +177,6 @@ class TestPrivateRowsDecideOnNothing:
             wild.indices[first] = index
         assert self.is_left_out(table, wild, [7], make=sparse.csr_matrix, public=public)
 
-    @pytest.mark.heavy
     @pytest.mark.filterwarnings("error")
     def test_nor_a_cell_of_a_frame_that_is_no_number_or_raises_or_warns_where_it_is_asked_for_its_value(self, table):
         X, y = table[0], table[1][POOL : POOL + 300]
@@ -213,13 +192,11 @@ class TestPrivateRowsDecideOnNothing:
         without = estimator().fit(part.drop(index=part.index[gone]), np.delete(y, gone), public=pool)
         assert (with_it.coef_ == without.coef_).all()
 
-    @pytest.mark.heavy
     def test_nor_one_class_nor_no_usable_row_at_all(self, table):
         assert fitted(table, y=np.zeros(PRIVATE, dtype=int)).predict(table[0][:3]).tolist() == [0, 0, 0]
         nothing = fitted(table, X=np.full((PRIVATE, 6), np.nan))
         assert nothing.n_rounds_ == nothing.plan_.settings.rounds
 
-    @pytest.mark.heavy
     @pytest.mark.filterwarnings("error", "ignore:rounds-tell-nothing")  # of no row, where the number is read
     @pytest.mark.heavy_cases(4)
     @pytest.mark.parametrize("declared", [PRIVATE, None])
@@ -236,7 +213,6 @@ class TestPrivateRowsDecideOnNothing:
         if not frame and kind is not list:
             assert estimator(n_records=declared).fit(rows, []).n_rounds_ > 0
 
-    @pytest.mark.heavy
     @pytest.mark.filterwarnings("error")
     @pytest.mark.heavy_cases(3)
     @pytest.mark.parametrize("odd", [[1.0], [1.0] * 9, [], 3.0, None, "abcdef", [[1.0]] * 6, [1.0, "x"] * 3, [1j] * 6])
@@ -246,7 +222,6 @@ class TestPrivateRowsDecideOnNothing:
         beside = fitted(table, X=[*rows[:7], odd, *rows[7:]], y=[*labels[:7], 1, *labels[7:]])
         assert (beside.coef_ == without.coef_).all()
 
-    @pytest.mark.heavy
     def test_nor_a_cell_that_is_no_number_beside_a_pool_with_gaps_nor_a_row_without_an_id(self, table):
         pool, part = table[0][:POOL].copy(), table[0][POOL : POOL + 300].astype(object)
         pool[0, 0] = np.nan
@@ -255,7 +230,6 @@ class TestPrivateRowsDecideOnNothing:
         groups = [f"p{i // 4}" if i != 7 else None for i in range(300)]
         assert self.is_left_out(table, table[0][POOL : POOL + 300], [7], groups=groups, n_records=75)
 
-    @pytest.mark.heavy
     def test_the_order_of_records_changes_nothing(self, table):
         order = np.random.default_rng(5).permutation(PRIVATE)
         rows, labels = table[0][POOL : POOL + PRIVATE], table[1][POOL : POOL + PRIVATE]
@@ -263,6 +237,7 @@ class TestPrivateRowsDecideOnNothing:
 
 
 class TestTheLedger:
+    @pytest.mark.quick
     def test_the_charge_is_the_gaussian_price_of_all_rounds(self, table):
         ledger = Ledger(budget=Budget(1.0, 1e-5))
         clf = fitted(table, ledger=ledger)
@@ -277,14 +252,6 @@ class TestTheLedger:
         assert ideal > 1.0 - 1e-6
         assert replaced <= clf.guarantee_.also[0].epsilon <= replaced + 1e-6
 
-    @pytest.mark.heavy
-    def test_a_finished_fit_is_given_back_for_nothing(self, table, tmp_path):
-        first = fitted(table, ledger=tmp_path / "ledger.db", unsafe_noise_seed=None)
-        again = fitted(table, ledger=tmp_path / "ledger.db", unsafe_noise_seed=None)
-        assert (first.coef_ == again.coef_).all()
-        assert again.guarantee_.epsilon <= 1.0
-
-    @pytest.mark.heavy
     def test_a_fit_whose_coordinates_come_out_in_other_bits_is_refused_and_not_charged(
         self, table, tmp_path, monkeypatch
     ):
@@ -299,10 +266,9 @@ class TestTheLedger:
         with Ledger(tmp_path / "ledger.db") as ledger:
             assert len(ledger.reservations()) == 2
 
-    @pytest.mark.heavy
     def test_a_fit_that_was_broken_off_goes_on_with_one_charge_and_no_round_twice(self, table, tmp_path, monkeypatch):
         unbroken = fitted(table, ledger=tmp_path / "unbroken.db")
-        drawn: list[int] = []
+        drawn = []
         sample = descend.discrete_gaussian
 
         def killed(sigma, size, source):
@@ -321,14 +287,6 @@ class TestTheLedger:
         with Ledger(tmp_path / "ledger.db") as ledger:
             assert len(ledger.reservations()) == 1
 
-    @pytest.mark.heavy
-    def test_an_exhausted_ledger_refuses_before_anything_is_drawn(self, table):
-        ledger = Ledger(budget=Budget(0.5, 1e-5))
-        with pytest.raises(BudgetExhausted):
-            fitted(table, ledger=ledger)
-        assert ledger.reservations() == ()
-
-    @pytest.mark.heavy
     def test_a_ledger_that_adds_rho_is_not_passed(self, table, tmp_path):
         budget = Budget(1.0, 1e-5, composition="zcdp")
         Ledger(tmp_path / "ledger.db", budget=budget).close()
@@ -338,22 +296,8 @@ class TestTheLedger:
             with pytest.raises(BudgetExhausted, match="smaller epsilon"):
                 fitted(table, ledger=ledger, epsilon=0.2)
 
-    @pytest.mark.heavy
-    def test_other_data_are_refused(self, table, tmp_path):
-        fitted(table, ledger=tmp_path / "ledger.db")
-        with pytest.raises(LedgerMismatch):
-            fitted(table, ledger=tmp_path / "ledger.db", X=table[0][POOL : POOL + PRIVATE] + 1.0)
-
-    @pytest.mark.heavy
-    def test_the_guarantee_is_for_replacement_where_the_number_is_read(self, table):
-        declared, read = fitted(table), fitted(table, n_records=None)
-        assert declared.guarantee_.neighbours == "add or remove one record"
-        assert read.guarantee_.neighbours == "replace one record"
-        assert any("treated as public" in caveat for caveat in read.guarantee_.caveats)
-
 
 class TestWrongInput:
-    @pytest.mark.heavy
     def test_says_what_is_wrong_in_one_line(self, table):
         X, y = table
         pool, frame = PublicPool(X[:POOL].copy()), pl.DataFrame({"a": y, "b": y})
@@ -383,13 +327,11 @@ class TestWrongInput:
                 act()
             assert "\n" not in str(refusal.value)
 
-    @pytest.mark.heavy
     def test_a_seeded_fit_is_not_exported(self, table, tmp_path):
         with pytest.raises(SeededNoiseRefused):
             fitted(table).export(tmp_path / "model.skops")
 
 
-@pytest.mark.heavy
 def test_it_reports_as_every_release_does(table, tmp_path):
     clf = fitted(table)
     held = slice(POOL + PRIVATE, None)
@@ -404,20 +346,12 @@ def test_it_reports_as_every_release_does(table, tmp_path):
     assert {check.code for check in clf.facts().checks} >= {"contributions", "seed", "chain"}
 
 
-@pytest.mark.heavy
 def test_a_copy_predicts_and_leaves_the_report_to_the_original(table):
     clf = fitted(table)
     copy = pickle.loads(pickle.dumps(clf))  # noqa: S301 - made one line ago
     assert (copy.predict(table[0]) == clf.predict(table[0])).all()
     with pytest.raises(PreconditionFailed, match="the original reports"):
         copy.facts()
-
-
-@pytest.mark.heavy
-def test_it_is_cloned_and_its_guarantee_reads_back(table):
-    clf = fitted(table)
-    assert clone(clf).get_params() == clf.get_params()
-    assert json.loads(clf.guarantee_.to_json())["unit"] == "record"
 
 
 @pytest.mark.default_cases(3)
@@ -435,6 +369,7 @@ def test_noise_is_the_least_that_the_budget_allows_and_never_less(level, at):
     assert spent <= level < max(less, 1e-6)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(("level", "at"), [(64.0, 1e-4), (1.0, 1e-30)])
 def test_a_budget_of_which_the_grid_takes_all_of_delta_is_refused_with_the_way_out(level, at):
     with pytest.raises(InvalidParameter, match="lower epsilon, or raise delta"):
@@ -443,11 +378,8 @@ def test_a_budget_of_which_the_grid_takes_all_of_delta_is_refused_with_the_way_o
         noise_for(12, 12 * 500, 1e-9, 1e-10)
 
 
-@pytest.mark.heavy
 def test_what_was_not_looked_at_is_said_to_be_not_covered(table):
     """Nobody compared the rows of the pool with the private ones, or looked where a transformer was fitted."""
-    from sklearn.preprocessing import StandardScaler
-
     held = slice(POOL + PRIVATE, None)
     pool = PublicPool(table[0][POOL : POOL + 200].copy())  # private rows, which quorate does not look for
     cases = [
@@ -471,6 +403,7 @@ def test_what_was_not_looked_at_is_said_to_be_not_covered(table):
     assert not any("public pool" in each for each in without.guarantee_.caveats)
 
 
+@pytest.mark.quick
 def test_there_are_no_more_dimensions_than_the_sample_tells_however_much_is_spent(table):
     """The noise alone would allow 400 of them at ε = 20, where 1,200 units tell 69."""
     moments = PoolMoments.of(np.random.default_rng(4).normal(size=(1_000, 500)))

@@ -1,11 +1,8 @@
 """One more round that counts how often the model is right: what a unit adds, the temperature, the price, and twins."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -13,7 +10,8 @@ import pytest
 from scipy.special import expit, softmax
 from sklearn.datasets import make_classification
 from sklearn.metrics import log_loss
-from tests.direct.conftest import RoundsThatCount, Rows
+from tests.direct.conftest import RoundsThatCount
+from tests.direct.test_contributions import weights_of
 from tests.direct.test_elsewhere import forgetful as forgetful  # a fixture
 from tests.direct.test_elsewhere import with_worker
 from tests.direct.test_spool import people as people  # a fixture
@@ -25,23 +23,21 @@ from quorate.direct import descend
 from quorate.direct.contributions import Grid, lengths_of, of_groups, of_records
 from quorate.direct.temperature import edges_of, temperature_of
 from quorate.errors import InvalidParameter
-from quorate.noise import NoiseSource
 from quorate.report.method import words_of
 from quorate.report.sentences import calibrated
-from quorate.types import FloatArray, IntArray
 
 N, POOL = 6_000, 300
 X, Y = make_classification(N + POOL + 6_000, n_features=6, flip_y=0.2, random_state=5)
 PUBLIC, TEST = PublicPool(X[N : N + POOL]), slice(N + POOL, None)
 
 
-def estimator(kind: Any = PrivateLogisticRegression, **changes: Any) -> Any:
-    given: dict[str, Any] = {"classes": [0, 1], "epsilon": 1.0, "delta": 1e-5, "n_records": N}
+def estimator(kind=PrivateLogisticRegression, **changes):
+    given = {"classes": [0, 1], "epsilon": 1.0, "delta": 1e-5, "n_records": N}
     how = {"feature_map": "linear", "unsafe_noise_seed": 4} if kind is PrivateLogisticRegression else {}
     return kind(**{**given, "private_temperature": True, **how, **changes})
 
 
-def fitted(**changes: Any) -> Any:
+def fitted(**changes):
     return estimator(**changes).fit(X[:N], Y[:N], public=PUBLIC)
 
 
@@ -51,10 +47,10 @@ def fit():
 
 
 class TestWhatAUnitAdds:
-    def grid(self, rows: Rows, cells: int) -> Grid:
+    def grid(self, rows, cells):
         return Grid(rows.coordinates.bits, 0.4, 30, cells=cells)
 
-    def cells(self, rows: Rows, weights: FloatArray, n_cells: int) -> IntArray:
+    def cells(self, rows, weights, n_cells):
         """By another road: floats, scipy's functions, and which of two bounds a probability lies between."""
         with np.errstate(all="ignore"):
             z = rows.coordinates(rows.X)
@@ -68,9 +64,7 @@ class TestWhatAUnitAdds:
         return 2 * np.array(bins) + (p.argmax(axis=1) == rows.codes)
 
     def test_is_one_count_by_its_own_row_alone(self, rows, n_classes):
-        weights = np.random.default_rng(1).normal(
-            size=(rows.coordinates.n_coordinates, n_classes if n_classes > 2 else 1)
-        )
+        weights = weights_of(rows.coordinates.n_coordinates, n_classes, seed=1)
         grid, z = self.grid(rows, 12), rows.coordinates(rows.X)
         with np.errstate(all="ignore"):
             together = of_records(z, lengths_of(z), rows.codes, weights, grid)
@@ -88,9 +82,7 @@ class TestWhatAUnitAdds:
         assert np.count_nonzero(expected) >= 6
 
     def test_of_several_rows_is_their_shares(self, rows, n_classes):
-        weights = np.random.default_rng(1).normal(
-            size=(rows.coordinates.n_coordinates, n_classes if n_classes > 2 else 1)
-        )
+        weights = weights_of(rows.coordinates.n_coordinates, n_classes, seed=1)
         grid, z, starts = self.grid(rows, 8), rows.coordinates(rows.X), np.array([0, 1, 4, 11, 50, 300])
         cells, expected = self.cells(rows, weights, 8), np.zeros(8, dtype=object)
         for first, end in pairwise(starts.tolist()):
@@ -123,7 +115,7 @@ class TestWhatAUnitAdds:
 
 
 class TestTheTemperature:
-    def counted(self, logits: FloatArray, true: float, rng: Any) -> FloatArray:
+    def counted(self, logits, true, rng):
         """Counts of rows whose classes follow the model at a temperature."""
         scores = np.column_stack([np.zeros(len(logits)), logits]) if logits.shape[1] == 1 else logits
         chances, said = softmax(scores / true, axis=1), softmax(scores, axis=1)
@@ -192,7 +184,7 @@ class TestThePrice:
         path, drawn = tmp_path / "ledger.db", []
         honest = descend.discrete_gaussian
 
-        def killed(sigma: float, size: Any, source: NoiseSource) -> Any:
+        def killed(sigma, size, source):
             drawn.append(sigma)
             if len(drawn) == last:
                 raise KeyboardInterrupt
@@ -202,7 +194,6 @@ class TestThePrice:
         whole = fitted(unsafe_noise_seed=None, ledger=path)  # the same charge: nothing is drawn
         assert whole.temperature_ != 1.0
         assert fitted(unsafe_noise_seed=None, ledger=path).temperature_ == whole.temperature_
-
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(descend, "discrete_gaussian", killed)
             with pytest.raises(KeyboardInterrupt):
@@ -215,7 +206,7 @@ class TestThePrice:
 
 class TestTheAudit(RoundsThatCount):
     rows = X[:80]
-    asked: ClassVar[dict[str, Any]] = {"n_classes": 2, "rounds": 15, "judge": True}
+    asked = {"n_classes": 2, "rounds": 15, "judge": True}  # noqa: RUF012
 
 
 def test_a_temperature_that_cannot_be_had_is_refused_in_a_line():
@@ -258,15 +249,11 @@ def test_a_report_tells_the_counts_apart_and_both_temperatures():
     assert "the last of them counts of how often the model is right (one unit adds 1," in model.guarantee_.mechanism
     assert (facts.rounds.counts, facts.rounds.stored) == (1, model.n_rounds_ + 1)
     assert facts.rounds.counts_noise == pytest.approx(facts.rounds.noise / facts.rounds.clip)
-    assert (facts.fitted.temperature, facts.fitted.paid_temperature, facts.fitted.calibration_rows) == (
-        paid,
-        paid,
-        None,
-    )
+    assert (facts.fitted.temperature, facts.fitted.paid_temperature) == (paid, paid)
+    assert facts.fitted.calibration_rows is None
     assert type(facts).from_json(facts.to_json()) == facts
     assert f"of {model.n_rounds_} noisy gradient rounds" in words_of(facts).model(facts)
     assert "1 other round counted each record once" in words_of(facts).card(facts)
-
     before = model.predict(X[TEST])
     model.calibrate(X[N + POOL : N + POOL + 500], Y[N + POOL : N + POOL + 500])
     assert (model.predict(X[TEST]) == before).all()

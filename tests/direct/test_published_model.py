@@ -1,9 +1,5 @@
 """The published model takes every table that the pool is like, which is known before anything is charged."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import polars as pl
 import pytest
@@ -15,14 +11,14 @@ from quorate.deferred import skops
 CONSTANT = {"number": [1.0], "text": ["same"], "missing": [None]}
 
 
-def table(n_rows: int, constant: tuple[str, ...]) -> tuple[pl.DataFrame, np.ndarray[Any, Any]]:
+def table(n_rows, constant):
     rng = np.random.default_rng(n_rows)
     rows = pl.DataFrame({"age": rng.normal(size=n_rows), "ward": rng.choice(["north", "south", "west"], n_rows)})
     rows = rows.with_columns([pl.Series(name, CONSTANT[name] * n_rows) for name in constant])
     return rows, rows["age"].to_numpy() > 0
 
 
-def estimator(**more: Any) -> PrivateLogisticRegression:
+def estimator(**more):
     return PrivateLogisticRegression(classes=[False, True], epsilon=2.0, delta=1e-5, n_records=600, **more)
 
 

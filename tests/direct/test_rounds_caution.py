@@ -1,9 +1,5 @@
 """A run of rounds that noise hides is called so before it is paid for, by public facts alone."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,6 +10,7 @@ from quorate.data.feature_maps.coordinates import public_features
 from quorate.direct.budgets import PlannedBudgets
 from quorate.direct.plan import plan_direct
 
+pytestmark = pytest.mark.heavy
 CODE = "rounds-tell-nothing"
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(60, 4)), RNG.integers(0, 3, 60)
@@ -22,14 +19,13 @@ POOL = RNG.normal(size=(150, 4))
 DECLARED = Schema(dict.fromkeys(FRAME.columns, (-6.0, 6.0)))
 
 
-def codes(n_records: int, epsilon: float, n_classes: int = 2, **data: Any) -> list[str]:
-    """Codes of what a check warns of."""
+def codes(n_records, epsilon, n_classes=2, **data):
     clf = PrivateClassifier(classes=list(range(n_classes)), epsilon=epsilon, delta=1e-6, n_records=n_records)
     table = {"X": FRAME, "y": Y % n_classes, **data}
     return [caution.code for caution in quorate.check(clf, **table).cautions]
 
 
-PATHS: dict[str, dict[str, Any]] = {
+PATHS = {
     "records": {"public": PublicPool(pd.DataFrame(POOL, columns=FRAME.columns))},
     "persons": {"public": PublicPool(pd.DataFrame(POOL, columns=FRAME.columns)), "groups": np.arange(60) // 3},
     "three classes": {"public": PublicPool(pd.DataFrame(POOL, columns=FRAME.columns)), "n_classes": 3},
@@ -37,7 +33,6 @@ PATHS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(
     "name", ["records", "persons", "three classes", pytest.param("no public rows", marks=pytest.mark.heavy)]
 )
@@ -47,7 +42,6 @@ def test_a_check_says_so_of_few_units_and_not_of_many(name):
     assert CODE not in codes(40_000, 1.0, **PATHS[name])
 
 
-@pytest.mark.heavy
 def test_wide_columns_that_say_little_are_heard_of_where_as_many_of_few_are_not():
     wide = RNG.normal(size=(400, 60))
     alike = np.outer(wide[:, 0], np.ones(60)) + 0.3 * wide
@@ -56,12 +50,11 @@ def test_wide_columns_that_say_little_are_heard_of_where_as_many_of_few_are_not(
     assert CODE not in codes(500, 0.1, **tables["a"])
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("name", ["kernels", "linear", "both"])
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_the_share_is_that_of_second_moments_of_the_pool(name, n_classes):
     """By another road: coordinates of public rows have λ/(λ + κ) as mean squares, in a run and in a plan alike."""
-    how: Any = {"n_classes": n_classes, "n_units": 90, "epsilon": 0.7, "delta": 1e-5, "neighbours": "add-or-remove"}
+    how = {"n_classes": n_classes, "n_units": 90, "epsilon": 0.7, "delta": 1e-5, "neighbours": "add-or-remove"}
     budgets = PlannedBudgets(POOL, name)
     outline, plan = budgets.outline(**how), plan_direct(budgets.feature_map, POOL, **how)
     z = public_features(budgets.feature_map, POOL) @ plan.coordinates.whitening
@@ -70,9 +63,8 @@ def test_the_share_is_that_of_second_moments_of_the_pool(name, n_classes):
     assert outline.largest_share == pytest.approx(second, rel=1e-3)
 
 
-@pytest.mark.heavy
 def test_a_plan_says_so_of_its_row_of_rounds():
-    how: Any = {"classes": [0, 1], "delta": 1e-6, "epsilon": 0.1, "rehearse": "no"}
+    how = {"classes": [0, 1], "delta": 1e-6, "epsilon": 0.1, "rehearse": "no"}
     few, many = (quorate.plan(PublicPool(POOL), n_records=n, **how) for n in (40, 40_000))
     assert any(note.startswith("gradient rounds: the noise hides") for note in few.notes)
     assert not any("the noise hides" in note for note in many.notes)

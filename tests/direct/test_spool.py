@@ -1,11 +1,7 @@
 """Rows that memory does not hold: the same integers whatever holds the rows, and wherever a block ends."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,7 +21,6 @@ from quorate.direct.config import DirectConfig
 from quorate.direct.contributions import Grid, group_contribution, lengths_of, of_records, slopes
 from quorate.direct.prepare import prepare_direct
 from quorate.direct.spool import DenseUnits
-from quorate.direct.task import DirectTask
 from quorate.errors import PreconditionFailed
 from quorate.noise import SeededNoise
 from quorate.run import usable_rows
@@ -37,7 +32,7 @@ from quorate.types import Secret
 N, LONG = 1_800, 1_100  # rows; one person has more of them than are summed at once
 
 
-def table(n: int, seed: int) -> pl.DataFrame:
+def table(n, seed):
     rng = np.random.default_rng(seed)
     age = pl.Series("age", rng.integers(18, 95, n)).cast(pl.Float64)
     return pl.DataFrame({"age": age, "bmi": rng.normal(26, 4, n), "ward": rng.choice(["n", "s", "w"], n)})
@@ -60,17 +55,17 @@ def people():
 
 
 CONFIG = DirectConfig(classes=["no", "yes"], epsilon=1.0, delta=1e-5, rounds=2, n_records=400, feature_map="linear")
-KEYED: dict[str, Any] = {"fingerprint_key": Secret(bytes(32)), "noise": SeededNoise(0)}
+KEYED = {"fingerprint_key": Secret(bytes(32)), "noise": SeededNoise(0)}
 
 
-def task_of(people: Any, X: Any, *, grouped: bool, y: Any = None, unit: Any = None) -> DirectTask:
+def task_of(people, X, *, grouped, y=None, unit=None):
     pool = table(200, seed=2)
     public = PublicPool(pool.to_pandas() if isinstance(X, pd.DataFrame) else pool)
     groups = (people["person"] if unit is None else unit) if grouped else None
     return prepare_direct(CONFIG, X, people["ill"] if y is None else y, public=public, groups=groups, **KEYED)
 
 
-def task_read(people: pl.DataFrame, source: Any, **how: Any) -> DirectTask:
+def task_read(people, source, **how):
     read = read_cells(source, label="ill", unit="person", n_features=3, memory=0, **how)
     assert type(read.X).__name__ == "PartedFrame"
     return task_of(people, read.X, grouped=True, y=read.y, unit=read.unit)
@@ -80,22 +75,21 @@ SPARSE = sparse.random(900, 40, density=0.2, format="csr", random_state=0)
 SPARSE.data[::17] = np.inf  # rows that cannot be used
 
 
-def sparse_task(*, grouped: bool) -> DirectTask:
+def sparse_task(*, grouped):
     rng = np.random.default_rng(4)
     labels, whose = rng.choice(["no", "yes", "unknown"], 900), rng.integers(0, 60, 900)
     whose[:500] = 7  # more rows than are summed together
     return prepare_direct(CONFIG, SPARSE, labels, public=None, groups=whose if grouped else None, **KEYED)
 
 
-def summed(task: DirectTask, folder: Path | None = None) -> np.ndarray:
+def summed(task, folder=None):
     units = task.units(folder=folder).reveal()
     weights = np.random.default_rng(3).normal(size=task.plan.start.shape)
     with np.errstate(all="ignore"):
         return np.asarray(units.summing(task.plan.grid)(weights))
 
 
-def one_by_one(task: DirectTask) -> np.ndarray:
-    """What units add, each computed by itself from all of its rows."""
+def one_by_one(task):
     (rows, codes), plan = used(task), task.plan
     private = task.private.reveal()
     weights = np.random.default_rng(3).normal(size=plan.start.shape)
@@ -161,7 +155,6 @@ def test_places_of_rows_are_those_of_a_sort_of_all(at_once, monkeypatch):
         kept = np.flatnonzero(codes >= 0)
         kept = kept[np.argsort(units[kept], kind="stable")]
         starts, places = places_of(codes, units)
-        assert starts is not None
         assert places[kept].tolist() == list(range(len(kept)))
         assert (places[codes < 0] == -1).all()
         assert starts.tolist() == [*np.flatnonzero(np.diff(units[kept], prepend=-1)), len(kept)]
@@ -220,14 +213,14 @@ def test_texts_are_spooled_as_words(monkeypatch):
     rng = np.random.default_rng(0)
     words = np.array([f"word{each}" for each in range(300)])
 
-    def texts(n: int) -> pl.DataFrame:
+    def texts(n):
         return pl.DataFrame({"note": [" ".join(rng.choice(words, 12)) for _ in range(n)]})
 
     X, pool = texts(400), texts(150)
     y = ["yes" if "word7 " in f"{note} " else "no" for note in X["note"]]
 
-    def weights() -> np.ndarray:
-        how: dict[str, Any] = {"classes": ["no", "yes"], "epsilon": 2.0, "delta": 1e-5, "n_records": 400, "rounds": 3}
+    def weights():
+        how = {"classes": ["no", "yes"], "epsilon": 2.0, "delta": 1e-5, "n_records": 400, "rounds": 3}
         fitted = PrivateLogisticRegression(**how, text="note", unsafe_noise_seed=1)
         return np.asarray(fitted.fit(X, y, public=PublicPool(pool)).coef_)
 
@@ -240,10 +233,10 @@ def test_texts_are_spooled_as_words(monkeypatch):
 
 def test_no_more_than_a_block_is_ever_read(people, monkeypatch, tmp_path):
     """A twin that parses the whole table is caught by how many rows come at once."""
-    most: list[int] = []
+    most = []
     real = Schema.judged
 
-    def judged(self: Schema, X: Any, name: str = "X") -> Any:
+    def judged(self, X, name="X"):
         most.append(len(X))
         return real(self, X, name)
 

@@ -1,9 +1,6 @@
 """Settings of the map of two blocks, and weights shrunk afterwards: by public facts, for any pool and budget."""
 
-from __future__ import annotations
-
 from math import hypot
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,13 +20,13 @@ from quorate.direct.contribution_check import check_contributions, faults_of, ma
 from quorate.direct.contributions import Grid
 from quorate.direct.defaults import DirectSettings, most_dimensions, settings_for
 from quorate.direct.plan import plan_direct
-from quorate.direct.rounds import Descent, RoundNoise, averaged_rounds, error_variances, shrunk
+from quorate.direct.rounds import Descent, RoundNoise, _of_average, averaged_rounds, error_variances, shrunk
 from quorate.ledger import Ledger
 from quorate.report import render_text
 
 RNG = np.random.default_rng(0)
 POOL = RNG.normal(size=(160, 5))
-HOW: Any = {"n_units": 3_000, "epsilon": 1.0, "delta": 1e-5}
+HOW = {"n_units": 3_000, "epsilon": 1.0, "delta": 1e-5}
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +39,7 @@ def moments(feature_map):
     return PoolMoments.of_map(feature_map, POOL)
 
 
-def ridge_of(features: Any, dimension: float) -> float:
+def ridge_of(features, dimension):
     """κ with an effective dimension, by all singular values of the features."""
     values = np.linalg.svd(features, compute_uv=False) ** 2 / len(features)
     return float(brentq(lambda ridge: (values / (values + ridge)).sum() - dimension, 1e-12, 1e3))
@@ -91,7 +88,7 @@ def test_the_settings_are_the_formulas(feature_map, moments, n_classes, rare):
     assert settings.rounds == min(max(round(0.5 / r), 8 if two else 12), 32)
     assert settings.averaged == (0.5 if two else 0.3)
     parts = ((moments, settings.ridge), (moments.residual, settings.residual_ridge))
-    length = hypot(*(np.median(part.lengths(ridge)) for part, ridge in parts))  # type: ignore[union-attr, arg-type]
+    length = hypot(*(np.median(part.lengths(ridge)) for part, ridge in parts))
     share = 0.8 * min(max(0.45 * np.sqrt(0.04 / r), 0.45), 1.0) if two else 0.32
     assert settings.clip == pytest.approx(share * length)
     assert settings.length == (pytest.approx(length) if two else None)
@@ -104,7 +101,6 @@ def test_lengths_are_of_rows_that_the_map_was_fitted_without(feature_map, moment
     others = feature_map.fitted_on(POOL[:120])
     rest, held = (public_features(others, rows)[:, others.n_linear :] for rows in (POOL[:120], POOL[120:]))
     by_hand = PoolMoments.of(rest).spectrum.whitening(settings.residual_ridge or 0.0)
-    assert moments.residual is not None
     middle = np.median(moments.residual.lengths(settings.residual_ridge or 0.0))
     assert middle == pytest.approx(np.median(np.linalg.norm(held @ by_hand, axis=1)), rel=0.15)
     assert middle != pytest.approx(np.median(within), rel=0.05)
@@ -126,7 +122,7 @@ def test_a_twin_with_a_clip_for_each_block_is_caught(feature_map, monkeypatch):
     plan, whole = plan_direct(feature_map, POOL, n_classes=2, **HOW), contributions.record_factors
     n = plan.block_sizes[0]
 
-    def of_records(z: Any, lengths: Any, codes: Any, weights: Any, grid: Grid) -> Any:
+    def of_records(z, lengths, codes, weights, grid):
         slope = contributions.slopes(z, codes, weights, grid)
         blocks = (z[:, :n], z[:, n:])
         return np.vstack([own.T @ whole(slope, np.linalg.norm(own, axis=1), grid) for own in blocks]).astype(np.int64)
@@ -182,8 +178,6 @@ def test_the_noise_of_the_average_is_that_of_the_recursion():
             w = w - SETTINGS.rate * curvature * w + SETTINGS.rate * rng.normal(size=3)
             path.append(w)
         steps.append(np.mean(path[-averaged_rounds(SETTINGS, SETTINGS.rounds) :], axis=0))
-    from quorate.direct.rounds import _of_average
-
     noisy, gain = _of_average(SETTINGS, RoundNoise(1.0, 1, SETTINGS.rounds), curvature)
     assert np.allclose(np.var(steps, axis=0), noisy, rtol=0.1)
     kept = 1 - SETTINGS.rate * curvature
@@ -220,7 +214,7 @@ def test_bands_are_shrunk_by_part_of_what_james_and_stein_take_away(intercept):
     weights[0] = intercept
     rounds = RoundNoise(5.0, 2_000, 10)
     variances = error_variances(weights[:, 0], z, SETTINGS, rounds)
-    scale = SETTINGS.length / np.median(np.linalg.norm(z, axis=1))  # type: ignore[operator]
+    scale = SETTINGS.length / np.median(np.linalg.norm(z, axis=1))
     mean = float(np.mean(1 / (1 + np.exp(-(scale * z @ weights)))))
     assert (mean < 0.2) == (intercept < 0)  # so that one class is rare
     result = shrunk(weights, z, SETTINGS, rounds, (20, 10))[:, 0]

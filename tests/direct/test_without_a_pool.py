@@ -1,9 +1,5 @@
 """Numeric rows without a public pool: rows of length one, as they are."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -16,13 +12,14 @@ from quorate.direct.defaults import WITHOUT_POOL
 from quorate.direct.plan import plan_without_pool
 from quorate.errors import DataRefused, InvalidParameter
 
+pytestmark = pytest.mark.mostly_heavy
 N = 3_000
 rng = np.random.default_rng(0)
 X = rng.normal(size=(N + 500, 12))
 Y = (X @ np.linspace(1, -1, 12) > 0.3).astype(int)
 
 
-def fitted(rows: Any, labels: Any = Y[:N], schema: Any = None, **changes: Any) -> PrivateLogisticRegression:
+def fitted(rows, labels=Y[:N], schema=None, **changes):
     given = {"classes": [0, 1], "epsilon": 2.0, "delta": 1e-5, "n_records": N, "unsafe_noise_seed": 4, **changes}
     return PrivateLogisticRegression(marginals=0, **given).fit(rows, labels, schema=schema)
 
@@ -34,7 +31,6 @@ def clf():
     return fitted(rows, unsafe_noise_seed=None)
 
 
-@pytest.mark.heavy
 def test_the_settings_are_those_of_the_defaults_and_the_rule_is_learned(clf):
     for settings in (clf.plan_.settings, WITHOUT_POOL):
         assert (settings.clip, settings.rounds, settings.momentum) == (1.0, 100, 0.9)
@@ -43,7 +39,6 @@ def test_the_settings_are_those_of_the_defaults_and_the_rule_is_learned(clf):
     assert clf.score(X[N:], Y[N:]) > 0.85
 
 
-@pytest.mark.heavy
 def test_sparse_rows_give_what_dense_ones_give():
     rows = X * (X > 0)
     dense, of_sparse = fitted(rows[:N]), fitted(sparse.csr_matrix(rows[:N]))
@@ -51,7 +46,6 @@ def test_sparse_rows_give_what_dense_ones_give():
     assert (of_sparse.predict(sparse.csr_matrix(rows[N:])) == dense.predict(rows[N:])).mean() > 0.999
 
 
-@pytest.mark.heavy
 def test_persons_and_many_classes():
     rows = X[:200]
     labels = np.digitize(rows[:, 0], [-0.5, 0.5])
@@ -61,6 +55,7 @@ def test_persons_and_many_classes():
     assert clf.guarantee_.neighbours == "replace one person"
 
 
+@pytest.mark.quick
 def test_contributions_are_exact_on_dense_and_sparse_rows():
     plan = plan_without_pool(30, n_classes=3, n_units=1_000, epsilon=1.0, delta=1e-5)
     rows = rng.normal(size=(60, 30)) * (rng.random((60, 30)) < 0.3)
@@ -68,6 +63,7 @@ def test_contributions_are_exact_on_dense_and_sparse_rows():
         assert faults_of(plan, *made_up(plan, each)) == []
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("frame", [pl.DataFrame, pd.DataFrame])
 def test_a_frame_needs_a_pool_and_is_refused_in_one_line(frame):
     table = frame({"a": ["x", "y"] * 20, "b": list(range(40))})
@@ -78,7 +74,6 @@ def test_a_frame_needs_a_pool_and_is_refused_in_one_line(frame):
         fitted(X[:N], feature_map="rbf")
 
 
-@pytest.mark.heavy
 def test_the_report_says_that_there_was_no_pool(clf, tmp_path):
     facts = clf.facts()
     assert facts.setup.n_public == 0
@@ -91,7 +86,7 @@ def test_the_report_says_that_there_was_no_pool(clf, tmp_path):
 DECLARED = {"age": (0, 100), "pulse": (40, 180), "ward": ("north", "south")}
 
 
-def patients(n: int, seed: int) -> tuple[pl.DataFrame, list[int]]:
+def patients(n, seed):
     draw = np.random.default_rng(seed)
     age, pulse = draw.uniform(0, 100, n), draw.normal(90, 20, n)
     ward = draw.choice(["north", "south"], n)
@@ -99,7 +94,6 @@ def patients(n: int, seed: int) -> tuple[pl.DataFrame, list[int]]:
     return pl.DataFrame({"age": age, "pulse": pulse, "ward": ward}), y.tolist()
 
 
-@pytest.mark.heavy
 def test_a_frame_whose_columns_are_declared_is_learned_from():
     rows, labels = patients(N, 1)
     new, truth = patients(500, 2)
@@ -112,14 +106,12 @@ def test_a_frame_whose_columns_are_declared_is_learned_from():
     assert (other.coef_ == fitted(rows, labels, schema=DECLARED).coef_).all()
 
 
-@pytest.mark.heavy
 def test_a_declared_row_that_cannot_be_used_is_left_out():
     rows, labels = patients(N, 1)
     odd = rows.with_columns(pl.Series("age", ["old", "inf", *[str(age) for age in rows["age"][2:]]]))
     assert (fitted(odd, labels, schema=DECLARED).coef_ == fitted(rows[2:], labels[2:], schema=DECLARED).coef_).all()
 
 
-@pytest.mark.heavy
 def test_two_schemas_are_two_fits():
     rows, labels = patients(N, 1)
     ledger = Ledger(budget=Budget(10.0, 1e-3))
@@ -128,6 +120,7 @@ def test_two_schemas_are_two_fits():
     assert len(ledger.reservations()) == 2
 
 
+@pytest.mark.quick
 def test_a_schema_that_does_not_fit_is_refused_before_a_charge():
     rows, labels = patients(200, 1)
     with pytest.raises(InvalidParameter, match="give one of them"):

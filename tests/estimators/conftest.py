@@ -1,7 +1,5 @@
 """A classifier that is fitted once for a file's tests."""
 
-from __future__ import annotations
-
 import pytest
 from tests.estimators.small_task import fitted
 

@@ -1,11 +1,5 @@
 """A task of two classes that is fitted in a moment, and what fits that go on owe: what the tests of this room share."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
@@ -15,11 +9,10 @@ from quorate.errors import InvalidParameter, PreconditionFailed
 
 N, M, D = 300, 120, 4
 
+SETTINGS = {"classes": [0, 1], "epsilon": 4.0, "delta": 1e-5, "n_teachers": 10, "n_jobs": 1}
 
-SETTINGS: dict[str, Any] = {"classes": [0, 1], "epsilon": 4.0, "delta": 1e-5, "n_teachers": 10, "n_jobs": 1}
 
-
-def table(n: int, seed: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def table(n, seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, D))
     return X, (X[:, 0] + 0.5 * X[:, 1] > 0).astype(np.int64)
@@ -27,27 +20,26 @@ def table(n: int, seed: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]
 
 X, Y = table(N, 1)
 
-
 POOL = table(M, 2)[0]
 
 
-def classifier(**changes: Any) -> PrivateClassifier:
+def classifier(**changes):
     return PrivateClassifier(changes.pop("teacher", GaussianNB()), **{**SETTINGS, **changes})
 
 
-def fitted(**changes: Any) -> PrivateClassifier:
+def fitted(**changes):
     return classifier(**changes).fit(X, Y, public=PublicPool(POOL))
 
 
 # --- fits that go on ---
 
 
-def entries(path: Path) -> list[str]:
+def entries(path):
     with Ledger(path) as ledger:
         return [each["kind"] for each in ledger.export() if each["kind"] != "started"]
 
 
-def resumes_nothing(resume: Callable[[Any], Any], folder: Path) -> None:
+def resumes_nothing(resume, folder):
     """Where there is no ledger that was begun, it says so, and leaves no file."""
     for ledger, error, said in (
         (None, InvalidParameter, "ledger= is None"),
@@ -60,12 +52,12 @@ def resumes_nothing(resume: Callable[[Any], Any], folder: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
-def resume_refused(clf: Any, tables: dict[str, Any], path: Path, error: type[Exception], said: str) -> None:
+def resume_refused(clf, tables, path, error, said):
     """Another fit than the one that was begun is refused in a line, and changes and costs nothing."""
     before = entries(path)
     with pytest.raises(error, match=said) as refused:
         clf.resume(tables.pop("X"), tables.pop("y"), **tables)
     assert "\n" not in str(refused.value)
-    assert refused.value.charged == "nothing was charged"  # type: ignore[attr-defined]
+    assert refused.value.charged == "nothing was charged"
     assert entries(path) == before
     assert not hasattr(clf, "student_" if isinstance(clf, PrivateClassifier) else "model_")

@@ -1,10 +1,5 @@
 """What a fit and its online answers are charged, to which ledger, and when they are refused; what is remembered."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -18,12 +13,14 @@ from quorate.accounting import PureDP
 from quorate.data import row_digests
 from quorate.errors import BudgetExhausted, DataRefused, LedgerMismatch, PreconditionFailed
 from quorate.labelling import OnlineAnswers
-from quorate.ledger import Reservation
+from quorate.ledger import Reservation, SqliteStore
 from quorate.mechanisms import DECLINED
 from quorate.release import NEVER_ASKED
+from quorate.voting import kept_votes
+
+pytestmark = pytest.mark.mostly_heavy
 
 
-@pytest.mark.heavy
 def test_ask_answers_with_classes_and_remembers_what_it_answered():
     clf = fitted(online_answers=5, epsilon=60.0)
     points = table(3, 21)[0]
@@ -42,7 +39,6 @@ def test_ask_answers_with_classes_and_remembers_what_it_answered():
     assert clf.predict(points).shape == (3,), "the student goes on for free"
 
 
-@pytest.mark.heavy
 def test_asking_for_a_released_label_is_free(clf):
     left = clf.facts().spending.answers_left
     asked = clf.queries_[:10]
@@ -50,6 +46,7 @@ def test_asking_for_a_released_label_is_free(clf):
     assert clf.facts().spending.answers_left == left
 
 
+@pytest.mark.quick
 def test_a_row_without_an_answer_was_declined_or_never_asked(clf, monkeypatch):
     points = table(3, 33)[0]
     clf._kept.memo.remember(row_digests(points[:1]), [DECLINED])
@@ -60,6 +57,7 @@ def test_a_row_without_an_answer_was_declined_or_never_asked(clf, monkeypatch):
     assert clf.asked_.left == clf.facts().spending.answers_left
 
 
+@pytest.mark.quick
 def test_without_answers_kept_back_labels_are_told_and_new_rows_are_refused():
     clf = fitted(queries=20)
     assert clf.ask(POOL[clf.queries_[:1]]) == [clf.classes_[clf.released_.codes[0]]]
@@ -67,10 +65,9 @@ def test_without_answers_kept_back_labels_are_told_and_new_rows_are_refused():
         clf.ask(POOL)
 
 
-@pytest.mark.heavy
 def test_an_answer_is_charged_before_its_noise_is_drawn(monkeypatch):
     clf = fitted(online_answers=2, queries=20)
-    order: list[str] = []
+    order = []
     draw, release = Reservation.draw, type(clf.recipe_.mechanism).release_many
     monkeypatch.setattr(Reservation, "draw", lambda *a, **k: (draw(*a, **k), order.append("charged"))[0])
     monkeypatch.setattr(
@@ -81,12 +78,12 @@ def test_an_answer_is_charged_before_its_noise_is_drawn(monkeypatch):
 
 
 NAMES = [f"x{place}" for place in range(D)]
-FRAMES: dict[str, Callable[[Any], Any]] = {
+FRAMES = {
     "polars": lambda rows: pl.DataFrame(rows, schema=NAMES),
     "pandas": lambda rows: pd.DataFrame(rows, columns=NAMES, index=range(5, 5 + len(rows))),
     "Arrow": lambda rows: pl.DataFrame(rows, schema=NAMES).select(reversed(NAMES)).to_arrow(),
 }
-ARRAYS: dict[str, Callable[[Any], Any]] = {"numpy": np.asarray, "sparse": sparse.csc_array, "list": np.ndarray.tolist}
+ARRAYS = {"numpy": np.asarray, "sparse": sparse.csc_array, "list": np.ndarray.tolist}
 
 
 @pytest.mark.several_fits
@@ -106,7 +103,6 @@ def test_a_fit_is_asked_of_rows_in_any_container_and_charged_once(held):
     assert clf.facts().spending.answers_left == 2
 
 
-@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_rows_without_names_do_not_stand_for_columns_with_names():
     frame = FRAMES["polars"]
@@ -120,7 +116,6 @@ def test_rows_without_names_do_not_stand_for_columns_with_names():
     assert clf.facts().spending.answers_left == array.facts().spending.answers_left == 5
 
 
-@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_an_array_is_taken_where_the_columns_are_called_by_their_places():
     held = pd.DataFrame(X), pd.DataFrame(POOL)
@@ -129,7 +124,6 @@ def test_an_array_is_taken_where_the_columns_are_called_by_their_places():
     assert clf.predict(POOL[:2]).tolist() == clf.predict(pd.DataFrame(POOL[:2])).tolist()
 
 
-@pytest.mark.heavy
 def test_each_fit_is_charged_to_the_file_and_one_too_many_is_refused(tmp_path):
     path = tmp_path / "ledger.db"
     Ledger(path, budget=Budget(9.0, 1e-4)).close()
@@ -146,7 +140,6 @@ def test_each_fit_is_charged_to_the_file_and_one_too_many_is_refused(tmp_path):
         assert ledger.spent.epsilon == second.guarantee_.epsilon
 
 
-@pytest.mark.heavy
 def test_a_new_file_is_opened_with_the_budget_of_the_fit_and_nothing_is_left(tmp_path):
     fitted(ledger=tmp_path / "ledger.db")
     with Ledger(tmp_path / "ledger.db") as ledger:
@@ -155,7 +148,6 @@ def test_a_new_file_is_opened_with_the_budget_of_the_fit_and_nothing_is_left(tmp
         fitted(ledger=tmp_path / "ledger.db")
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("durable", [True, False])
 def test_a_ledger_object_takes_several_fits_on_the_same_data_and_none_on_others(tmp_path, durable):
     with Ledger(tmp_path / "ledger.db" if durable else None, budget=Budget(20.0, 1e-3)) as ledger:
@@ -167,22 +159,14 @@ def test_a_ledger_object_takes_several_fits_on_the_same_data_and_none_on_others(
         assert len(ledger.reservations()) == 2
 
 
-def test_a_refused_argument_leaves_no_ledger_behind(tmp_path):
-    with pytest.raises(DataRefused):
-        classifier(ledger=tmp_path / "ledger.db").fit(X, Y, public=PublicPool(POOL[:, :2]))
-    assert not (tmp_path / "ledger.db").exists()
-
-
+@pytest.mark.quick
 def test_a_file_whose_opening_was_interrupted_is_opened_again(tmp_path):
-    from quorate.ledger import SqliteStore
-
     SqliteStore(tmp_path / "ledger.db", create=True).close()
     assert fitted(ledger=tmp_path / "ledger.db").guarantee_.epsilon <= 4.0
 
 
+@pytest.mark.quick
 def test_a_spent_budget_refuses_before_any_teacher_is_trained(monkeypatch):
-    from quorate.voting import kept_votes
-
     monkeypatch.setattr(kept_votes, "train_chunk", lambda *a, **k: pytest.fail("a teacher was trained"))
     with Ledger(budget=Budget(5.0, 1e-4)) as ledger:
         ledger.reserve(PureDP(4.0), delta=0, purposes={"label": 1}, key="earlier")

@@ -1,12 +1,9 @@
 """Probabilities of published models are fitted on labelled public rows, after the fit and free of charge."""
 
-from __future__ import annotations
-
 import io
 import pickle
 import warnings
 from contextlib import redirect_stderr
-from typing import Any
 
 import numpy as np
 import pytest
@@ -30,28 +27,24 @@ from quorate.students.prediction_sets import halves
 
 pytestmark = pytest.mark.heavy
 
-WAYS: tuple[Any, ...] = (
+WAYS = (
     (PrivateClassifier, {"method": "votes", "n_teachers": 20, "n_jobs": 1}),
-    pytest.param(PrivateClassifier, {"method": "direct"}, marks=pytest.mark.heavy),
+    (PrivateClassifier, {"method": "direct"}),
     (PrivateLogisticRegression, {}),
 )
 
 
-def table() -> tuple[Any, Any]:
-    X, y = make_classification(1_600, n_features=4, flip_y=0.2, class_sep=0.8, random_state=3)
-    return X, np.array(["no", "yes"])[y]
-
-
-X, Y = table()
+X, CODES = make_classification(1_600, n_features=4, flip_y=0.2, class_sep=0.8, random_state=3)
+Y = np.array(["no", "yes"])[CODES]
 PRIVATE, POOL, CALIBRATION, HELD = slice(800), slice(800, 1_000), slice(1_000, 1_300), slice(1_300, 1_600)
 
 
-def fitted(kind: Any, how: dict[str, Any]) -> Any:
+def fitted(kind, how):
     clf = kind(classes=["no", "yes"], epsilon=1.0, delta=1e-5, n_records=800, **how)
     return refitted(clf)
 
 
-def refitted(clf: Any) -> Any:
+def refitted(clf):
     clf.set_params(ledger=Ledger(budget=Budget(1.0, 1e-5)))
     return clf.fit(X[PRIVATE], Y[PRIVATE], public=PublicPool(X[POOL]))
 
@@ -70,7 +63,6 @@ def test_probabilities_are_fitted_and_classes_stay(kind, how, tmp_path):
     np.testing.assert_allclose(calibrated, odds / first, rtol=1e-6, atol=1e-9)
     np.testing.assert_array_equal(clf.predict(X), classes)
     assert clf.ledger_.spent == spent
-
     facts = clf.facts(evaluation=(X[HELD], Y[HELD]))
     assert (facts.fitted.temperature, facts.fitted.calibration_rows) == (first, 150)
     assert "calibrated  probabilities fit 150 labelled public rows" in clf.summary()
@@ -80,13 +72,11 @@ def test_probabilities_are_fitted_and_classes_stay(kind, how, tmp_path):
     if kind is PrivateLogisticRegression:
         np.testing.assert_array_equal(clf.coef_, clf.model_[-1].coef_)
         np.testing.assert_allclose(clf.decision_function(X), calibrated, atol=1e-9)
-
     clf.set_params(decision_threshold="balanced", class_shares={"yes": 0.3})  # worked out again
     assert clf.decision_threshold_ == pytest.approx(after[POOL, 1].mean())
     clf.set_params(decision_threshold="share")
     assert np.sum(clf.predict(X[POOL]) == "yes") == 60
     clf.set_params(decision_threshold="accuracy")
-
     np.testing.assert_array_equal(shares_and_costs(clf)[0], flagged[0])  # a quantile of the score stays where it was
     assert (shares_and_costs(clf)[1] != flagged[1]).any()  # costs are weighed by probabilities as they are now
     clf.calibrate(X[HELD], Y[HELD])  # from the model as it was fitted, not from the one of the first call
@@ -96,8 +86,7 @@ def test_probabilities_are_fitted_and_classes_stay(kind, how, tmp_path):
     assert refitted(clf).temperature_ == 1.0
 
 
-def shares_and_costs(clf: Any) -> list[Any]:
-    """Return what is predicted by a share of rows, and by the costs of errors."""
+def shares_and_costs(clf):
     predictions = []
     for rule in ("share", {"false_negative": 4, "false_positive": 1}):
         moved = clf.set_params(decision_threshold=rule, class_shares={"yes": 0.3})
@@ -108,7 +97,7 @@ def shares_and_costs(clf: Any) -> list[Any]:
     return predictions
 
 
-def sets_hold_the_class_as_often_as_promised(clf: Any, held: Any, told: Any) -> None:
+def sets_hold_the_class_as_often_as_promised(clf, held, told):
     codes = (Y == "yes").astype(int)
     true = clf.predict_proba(X)[np.arange(len(X)), codes]
     for coverage in (0.8, 0.9):
@@ -128,7 +117,7 @@ def sets_hold_the_class_as_often_as_promised(clf: Any, held: Any, told: Any) -> 
         clf.predict_set(X, coverage=0.999)
 
 
-def private_rows_calibrate_nothing(clf: Any, *, direct: bool) -> None:
+def private_rows_calibrate_nothing(clf, *, direct):
     before = clf.predict_proba(X)
     with pytest.raises(DataRefused, match="calibration labels: got 200 for 300 rows; give one label for every row"):
         clf.calibrate(X[CALIBRATION], Y[CALIBRATION][:200])
@@ -183,7 +172,7 @@ def test_rows_of_the_pool_calibrate_with_a_warning_and_others_with_none(by):
         model, y = fitted(PrivateLogisticRegression, {}), Y
     else:
         y = X[:, 0]
-        how: dict[str, Any] = {"target_range": (-5, 5), "epsilon": 1.0, "delta": 1e-5, "n_records": 800, "method": by}
+        how = {"target_range": (-5, 5), "epsilon": 1.0, "delta": 1e-5, "n_records": 800, "method": by}
         model = PrivateRegressor(**how).fit(X[PRIVATE], y[PRIVATE], public=PublicPool(X[POOL]))
     with pytest.warns(
         QuorateWarning, match=r"calibration-rows-used-twice: some rows of calibrate\(X, y\) are also in the public pool"

@@ -1,11 +1,7 @@
 """What a fit would do and cost is said before it: the same facts, refusals and cautions as in a folder, for nothing."""
 
-from __future__ import annotations
-
 import json
 import warnings
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -24,18 +20,18 @@ from quorate import (
 )
 from quorate.cli import main
 from quorate.errors import BudgetExhausted, InvalidParameter, LedgerMismatch, QuorateError
-from quorate.estimators import CheckResult
 from quorate.findings import Severity
 from quorate.learners import UNLABELLED, ExponentialLearner
 from quorate.learners.concepts import Thresholds
 from quorate.ledger import Budget, Ledger
+from quorate.voting.method import VOTES
 
-pytestmark = pytest.mark.several_fits
+pytestmark = [pytest.mark.mostly_heavy, pytest.mark.several_fits]
 
 N = 600
 
 
-def rows(n: int, seed: int) -> tuple[Any, Any]:
+def rows(n, seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3))
     return X, (X[:, 0] > 0).astype(np.int64)
@@ -46,13 +42,11 @@ POOL = PublicPool(rows(100, 2)[0])
 BUDGET = {"epsilon": 2.0, "delta": 1e-5}
 
 
-def classifier(**changes: Any) -> PrivateClassifier:
+def classifier(**changes):
     return PrivateClassifier(**{"method": "votes", "classes": [0, 1], **BUDGET, "n_jobs": 1, **changes})
 
 
-# Every estimator, and what its fit takes beside X.
-Takes = dict[str, Any]
-ESTIMATORS: dict[str, tuple[Callable[..., Any], Takes]] = {
+ESTIMATORS = {
     "classifier": (classifier, {"y": Y, "public": POOL}),
     "labels": (lambda **how: LabelPrivateClassifier(**{"classes": [0, 1], **BUDGET, "n_jobs": 1, **how}), {"y": Y}),
     "direct": (lambda **how: PrivateLogisticRegression(**{"classes": [0, 1], **BUDGET, **how}),
@@ -61,7 +55,7 @@ ESTIMATORS: dict[str, tuple[Callable[..., Any], Takes]] = {
 }  # fmt: skip
 
 
-def checked(name: str, X: Any = X, **how: Any) -> CheckResult:
+def checked(name, X=X, **how):
     make, takes = ESTIMATORS[name]
     return quorate.check(make(**how), X, **takes)
 
@@ -79,7 +73,6 @@ def test_a_check_spends_nothing_writes_nothing_and_leaves_the_estimator_as_it_wa
         assert (ledger.reservations(), ledger.fingerprints, ledger.head.sequence) == ((), (), 1)
 
 
-@pytest.mark.heavy
 def test_after_a_fit_on_disk_a_check_adds_no_entry_and_no_file(tmp_path):
     ledger = tmp_path / "ledger.db"
     with Ledger(ledger, budget=Budget(5.0, 1e-4)):
@@ -90,7 +83,6 @@ def test_after_a_fit_on_disk_a_check_adds_no_entry_and_no_file(tmp_path):
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-@pytest.mark.heavy
 def test_what_is_foreseen_is_what_the_fit_then_does():
     found = checked("classifier", online_answers=5).found
     clf = classifier(online_answers=5).fit(X, Y, public=POOL)
@@ -107,7 +99,6 @@ def test_what_is_foreseen_is_what_the_fit_then_does():
     assert shards["votes_ahead"] == aggregate.votes_ahead_
 
 
-@pytest.mark.heavy
 def test_the_estimator_and_the_command_say_the_same(tmp_path, capsys):
     columns = ["a", "b", "c"]
     private, public = pl.DataFrame(X, schema=columns), pl.DataFrame(POOL.rows(), schema=columns)
@@ -118,7 +109,7 @@ def test_the_estimator_and_the_command_say_the_same(tmp_path, capsys):
         '[method]\nby = "votes"\n[budget]\nepsilon = 12.0\ndelta = 0.01\n'
     )
 
-    def printed_by(*arguments: str) -> str:
+    def printed_by(*arguments):
         with pytest.raises(SystemExit) as ended:
             main(["check", str(tmp_path), *arguments])
         assert ended.value.code == 0
@@ -134,7 +125,7 @@ def test_the_estimator_and_the_command_say_the_same(tmp_path, capsys):
     assert printed.replace("[data] n_records", "n_records=") == " ".join(said.text().split())
 
 
-WRONG: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+WRONG = [
     ("classifier", {"epsilon": -1.0}, {}),
     ("classifier", {"n_teachers": 0}, {}),
     ("classifier", {"n_teachers": N + 1}, {}),
@@ -170,7 +161,6 @@ def test_what_a_fit_refuses_a_check_refuses_in_the_same_line(name, how, given):
     assert "\n" not in str(of_check.value)
 
 
-@pytest.mark.heavy
 def test_a_ledger_that_is_spent_or_of_other_data_refuses_the_check_as_it_would_the_fit():
     ledger = Ledger(budget=Budget(2.0, 1e-5))
     classifier(ledger=ledger).fit(X, Y, public=POOL)
@@ -183,6 +173,7 @@ def test_a_ledger_that_is_spent_or_of_other_data_refuses_the_check_as_it_would_t
         quorate.check(classifier(ledger=ledger), X[1:], Y[1:], public=POOL)
 
 
+@pytest.mark.quick
 def test_what_is_no_estimator_of_ours_and_rows_that_are_not_taken_are_refused():
     with pytest.raises(InvalidParameter, match=r"check takes an estimator of quorate, .* got LogisticRegression"):
         quorate.check(LogisticRegression(), X, Y)
@@ -191,6 +182,7 @@ def test_what_is_no_estimator_of_ours_and_rows_that_are_not_taken_are_refused():
             quorate.check(ESTIMATORS[name][0](), X, Y, public=POOL)
 
 
+@pytest.mark.quick
 def test_a_result_prints_and_what_depends_on_private_rows_is_in_no_part_of_it_but_one():
     far = quorate.check(classifier(n_records=60), X, Y, public=POOL)  # declared ten times too small
     (note,) = far.private_notes.reveal()
@@ -203,6 +195,7 @@ def test_a_result_prints_and_what_depends_on_private_rows_is_in_no_part_of_it_bu
     assert repr(far).endswith("Nothing was charged.")
 
 
+@pytest.mark.quick
 def test_a_private_learner_is_checked_by_its_plan_and_its_numbers_of_rows():
     line = Thresholds(bits=6)
     points = np.random.default_rng(0).integers(0, 64, (500, 1))
@@ -220,10 +213,9 @@ def test_a_private_learner_is_checked_by_its_plan_and_its_numbers_of_rows():
         quorate.check(learner, points, labels, groups=np.arange(500))
 
 
-@pytest.mark.heavy
 def test_the_direct_method_says_that_it_looks_at_no_label_in_the_words_of_the_command():
     """Labels of another type than the classes decide on no refusal, so the owner is told to look before the fit."""
-    asked: dict[str, Any] = {"classes": ["0", "1"], "n_records": N, **BUDGET}
+    asked = {"classes": ["0", "1"], "n_records": N, **BUDGET}
     found = quorate.check(PrivateLogisticRegression(**asked), X, Y, public=POOL)
     (note,) = [each for each in found.found["notes"] if each["code"] == "private-rows-are-not-checked"]
     assert "labels and cells of X and y are NOT checked" in note["message"]
@@ -240,7 +232,7 @@ def test_the_direct_method_says_that_it_looks_at_no_label_in_the_words_of_the_co
 # --- cautions are warnings of a fit ---------------------------------------------------------------------------------
 
 
-def heard(act: Callable[[], Any]) -> list[str]:
+def heard(act):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         act()
@@ -251,7 +243,6 @@ def heard(act: Callable[[], Any]) -> list[str]:
 LARGE = {"epsilon": 12.0, "delta": 0.01}
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_each_caution_is_one_warning_of_the_fit_with_its_code_and_nobody_elses(name):
     make, takes = ESTIMATORS[name]
@@ -278,9 +269,8 @@ def test_where_warnings_are_errors_nothing_is_charged(name):
         assert ledger.reservations() == ()
 
 
-@pytest.mark.heavy
 def test_text_that_is_like_an_id_and_dates_are_found_in_the_public_rows():
-    def table(n: int, seed: int) -> pl.DataFrame:
+    def table(n, seed):
         rng = np.random.default_rng(seed)
         days = [
             f"{month:02d}/{day:02d}/2024"
@@ -303,7 +293,6 @@ def test_text_that_is_like_an_id_and_dates_are_found_in_the_public_rows():
 # --- rehearsed on public rows with labels ----------------------------------------------------------------------------
 
 
-@pytest.mark.heavy
 def test_with_labelled_public_rows_a_check_says_what_to_expect_and_where_that_is_nothing():
     shown, truth = rows(300, 3)
     sound = quorate.check(classifier(n_records=N), X, Y, public=POOL, evaluation=(shown, truth))
@@ -320,6 +309,7 @@ def test_with_labelled_public_rows_a_check_says_what_to_expect_and_where_that_is
     assert str(poor).startswith("Everything fits, with caution.")
 
 
+@pytest.mark.quick
 def test_votes_are_not_rehearsed_on_private_rows_and_what_is_no_classifier_is_not_rehearsed():
     with pytest.raises(QuorateError, match="evaluation holds the private rows again"):
         quorate.check(classifier(), X, Y, public=POOL, evaluation=(X[:200], Y[:200]))
@@ -330,7 +320,6 @@ def test_votes_are_not_rehearsed_on_private_rows_and_what_is_no_classifier_is_no
         quorate.check(PrivateLogisticRegression(classes=[0, 1], **BUDGET), X, Y, evaluation=rows(50, 3))
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("make", [PrivateClassifier, PrivateLogisticRegression])
 def test_the_direct_method_is_rehearsed_too(make):
     shown = quorate.check(make(classes=[0, 1], **BUDGET), X, Y, public=POOL, evaluation=rows(50, 3))
@@ -339,7 +328,6 @@ def test_the_direct_method_is_rehearsed_too(make):
     assert ("method     direct, since" in str(shown)) == (make is PrivateClassifier)
 
 
-@pytest.mark.heavy
 def test_a_rehearsal_does_not_depend_on_private_rows():
     evaluation = rows(120, 3)
     said = [
@@ -358,8 +346,7 @@ NEIGHBOURS = {
 }
 
 
-def said_of(name: str, changed: Callable[[Any, Any], tuple[Any, Any]], **how: Any) -> str:
-    """Everything that is printed or given to programs, in one text."""
+def said_of(name, changed, **how):
     make, takes = ESTIMATORS[name]
     private, labels = changed(X, Y)
     estimator = make(**how)
@@ -382,7 +369,6 @@ def test_other_private_rows_are_told_the_same_byte_for_byte(name, how, change):
     assert said_of(name, NEIGHBOURS[change], **how) == said_of(name, lambda X, y: (X, y), **how)
 
 
-@pytest.mark.heavy
 def test_other_labels_of_public_features_are_told_the_same():
     changed = said_of("labels", NEIGHBOURS["other labels"], **LARGE)
     assert changed == said_of("labels", lambda X, y: (X, y), **LARGE)
@@ -391,19 +377,18 @@ def test_other_labels_of_public_features_are_told_the_same():
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("name", ["classifier", "direct"])
 def test_where_the_number_is_declared_one_record_more_or_less_is_told_the_same(name):
-    def without_one(X: Any, y: Any) -> tuple[Any, Any]:
+    def without_one(X, y):
         return X[:-1], y[:-1]
 
     same = {"n_records": N, **LARGE}
     assert said_of(name, without_one, **same) == said_of(name, lambda X, y: (X, y), **same)
 
 
+@pytest.mark.quick
 def test_a_caution_that_looked_at_private_rows_would_be_caught(monkeypatch):
-    from quorate.voting.method import VOTES
-
     real = VOTES.check
 
-    def looked(task: Any) -> Any:
+    def looked(task):
         found, steps = real(task)
         return {**found, "why": [f"{task.inputs.private.reveal().codes.sum()} are ill"]}, steps
 

@@ -1,9 +1,6 @@
 """Columns may be called by anything: a name is made a text once, where a frame comes in, and looked up as that."""
 
-from __future__ import annotations
-
 import warnings
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,7 +20,7 @@ from quorate.errors import QuorateError
 from quorate.learners import Binning, NoisyThreshold, telling_columns
 from quorate.learners.concepts import Thresholds
 
-NAMES: dict[str, Any] = {
+NAMES = {
     "numbers": [0, 1, 2],
     "levels": pd.MultiIndex.from_tuples([("a", "x"), ("a", "y"), ("b", "x")]),
     "of every kind": [None, 0.5, pd.Timestamp("2020-01-01")],
@@ -33,15 +30,14 @@ TEXTS = {
     "levels": ["a/x", "a/y", "b/x"],
     "of every kind": ["None", "0.5", "2020-01-01 00:00:00"],
 }
-PROMISED: dict[str, Any] = {"classes": ["no", "yes"], "epsilon": 8.0, "delta": 1e-5}
-FEW: dict[str, Any] = {"n_teachers": 5, "n_jobs": 1, "allow_hopeless": True, "unsafe_noise_seed": 1}
+PROMISED = {"classes": ["no", "yes"], "epsilon": 8.0, "delta": 1e-5}
+FEW = {"n_teachers": 5, "n_jobs": 1, "allow_hopeless": True, "unsafe_noise_seed": 1}
 draw = np.random.default_rng(3)
 TABLES = [draw.normal(size=(n, 3)) for n in (120, 60, 20)]
 ANSWERS = [np.where(table[:, 0] > 0, "yes", "no") for table in TABLES]
 
 
-def frames(names: Any) -> list[pd.DataFrame]:
-    """Private, public and new rows; the last column holds words."""
+def frames(names):
     made = [pd.DataFrame(table) for table in TABLES]
     for frame in made:
         frame[2] = np.where(frame[2] > 0, "u", "v")
@@ -49,7 +45,7 @@ def frames(names: Any) -> list[pd.DataFrame]:
     return made
 
 
-def by_votes(X: Any, U: Any, new: Any) -> Any:
+def by_votes(X, U, new):
     clf = PrivateClassifier(**PROMISED, **FEW, n_records=120, online_answers=2)
     public = PublicPool(U)
     check(clf, X, ANSWERS[0], public=public)
@@ -59,7 +55,7 @@ def by_votes(X: Any, U: Any, new: Any) -> Any:
     return clf
 
 
-def by_rounds(X: Any, U: Any, new: Any) -> Any:
+def by_rounds(X, U, new):
     clf = PrivateLogisticRegression(**PROMISED, n_records=120, unsafe_noise_seed=1)
     public = PublicPool(U)
     check(clf, X, ANSWERS[0], public=public)
@@ -68,7 +64,7 @@ def by_rounds(X: Any, U: Any, new: Any) -> Any:
     return clf
 
 
-def by_labels(X: Any, U: Any, new: Any) -> Any:
+def by_labels(X, U, new):
     clf = LabelPrivateClassifier(**PROMISED, **FEW)
     check(clf, X, ANSWERS[0])
     return clf.fit(X, ANSWERS[0])

@@ -1,13 +1,9 @@
 """Each code of the page on errors that `fit` warns with is given by every `fit` that can have it, before it charges."""
 
-from __future__ import annotations
-
 import re
 import warnings
-from collections.abc import Callable
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -54,7 +50,7 @@ CUT = (POINTS[:, 0] < 30_000).astype(np.int64)
 BASE = NoisyThreshold(concepts=LINE, epsilon=1.0)
 
 
-def words(n: int) -> pl.DataFrame:
+def words(n):
     """A number, a text that names each row, days as people write them, and prices with thousands."""
     days = [(date(2024, 1, 1) + timedelta(days=i % 300)).strftime("%d/%m/%Y") for i in range(n)]
     prices = [f"{1 + i % 9},{i % 1_000:03d}" for i in range(n)]
@@ -67,24 +63,21 @@ VISITS = pl.DataFrame({"age": rng.normal(size=N + 100), "patient_id": [i // 3 fo
 PRIVATE_WORDS, PUBLIC_WORDS = words(N), PublicPool(words(100), numeric=["dose"])
 
 
-def votes(**how: Any) -> PrivateClassifier:
+def votes(**how):
     return PrivateClassifier(
         **{"method": "votes", "classes": [0, 1], "epsilon": 2.0, "delta": 1e-5, "n_jobs": 1, **how}
     )
 
 
-def labels(**how: Any) -> LabelPrivateClassifier:
+def labels(**how):
     return LabelPrivateClassifier(**{"classes": [0, 1], "epsilon": 2.0, "delta": 1e-5, "n_jobs": 1, **how})
 
 
-def direct(**how: Any) -> PrivateLogisticRegression:
+def direct(**how):
     return PrivateLogisticRegression(**{"classes": [0, 1], "epsilon": 2.0, "delta": 1e-5, **how})
 
 
-Fit = Callable[[Any], Any]  # with a ledger
-
-
-def of(make: Callable[..., Any], how: dict[str, Any], *given: Any, **takes: Any) -> Fit:
+def of(make, how, *given, **takes):
     return lambda ledger: make(**how, ledger=ledger).fit(*given, **takes)
 
 
@@ -104,7 +97,7 @@ LEARNERS = {
 HALF = np.where(np.arange(len(CUT)) % 2, -1, CUT)
 
 
-def learner(name: str, **how: Any) -> Fit:
+def learner(name, **how):
     make, fixed = LEARNERS[name]
     return of(make, {"epsilon": 1.0} | fixed | how, POINTS, HALF if name in {"generic", "boost"} else CUT)
 
@@ -112,7 +105,7 @@ def learner(name: str, **how: Any) -> Fit:
 DECLARED = pl.DataFrame(X, schema=[f"x{at}" for at in range(X.shape[1])])
 
 #: Each code that a fit can warn with, and every fit that can have it.
-GIVEN: dict[str, dict[str, Fit]] = {
+GIVEN = {
     "nothing-can-be-answered": {
         "votes": of(votes, HOPELESS, X, Y, public=POOL),
         "labels": of(labels, HOPELESS, X, Y),

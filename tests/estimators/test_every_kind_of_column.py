@@ -1,9 +1,6 @@
 """Texts, dates, ids and categories in one table, by the defaults, for both methods."""
 
-from __future__ import annotations
-
 import pickle
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,17 +16,19 @@ from quorate.run.schema import Schema
 from quorate.students import as_student
 from quorate.voting import inputs
 from quorate.voting.inputs import check_inputs, look
+from quorate.voting.models import built_in
 
 N, M = 600, 120
-BUDGET: dict[str, Any] = {"epsilon": 8.0, "delta": 1e-5, "n_records": N, "unsafe_noise_seed": 1}
+BUDGET = {"epsilon": 8.0, "delta": 1e-5, "n_records": N, "unsafe_noise_seed": 1}
 pytestmark = [
+    pytest.mark.mostly_heavy,
     pytest.mark.filterwarnings("ignore:columns-of-distinct-texts"),
     pytest.mark.filterwarnings("ignore:column-that-may-be-the-unit"),
     pytest.mark.several_fits,
 ]
 
 
-def notes(n: int, seed: int) -> tuple[list[str], np.ndarray]:
+def notes(n, seed):
     """Texts about the ill and the well."""
     rng = np.random.default_rng(seed)
     ill = rng.random(n) < 0.5
@@ -37,7 +36,7 @@ def notes(n: int, seed: int) -> tuple[list[str], np.ndarray]:
     return [" ".join(rng.choice([*words[bool(each)], *WORDS[6:]], 6)) for each in ill], ill
 
 
-def estimators() -> list[Any]:
+def estimators():
     votes = PrivateClassifier(classes=[False, True], n_teachers=12, n_jobs=1, allow_hopeless=True, **BUDGET)
     return [votes, PrivateLogisticRegression(classes=[False, True], **BUDGET)]
 
@@ -50,7 +49,6 @@ CONTAINERS = [
 ]
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("container", CONTAINERS, ids=["list", "numpy", "polars", "pandas"])
 @pytest.mark.parametrize("which", [0, 1], ids=["votes", "direct"])
 def test_bare_texts_are_learned_from(container, which):
@@ -60,7 +58,6 @@ def test_bare_texts_are_learned_from(container, which):
     assert (clf.predict(new[:3]) == clf.predict(container(new))[:3]).all()
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("frame", [pl.DataFrame, pd.DataFrame])
 @pytest.mark.parametrize("which", [0, 1], ids=["votes", "direct"])
 def test_bare_texts_are_the_one_column_of_the_pool(frame, which):
@@ -69,7 +66,6 @@ def test_bare_texts_are_the_one_column_of_the_pool(frame, which):
     assert (clf.predict(new) == truth).mean() > 0.9
 
 
-@pytest.mark.heavy
 @pytest.mark.heavy_cases(7)  # each cell once
 @pytest.mark.parametrize("odd", [b"bytes", None, ["a", "list"], 5.0, float("nan"), {"a": 1}, np.zeros(2)], ids=repr)
 @pytest.mark.parametrize("container", [list, lambda texts: pd.Series(texts, dtype=object)], ids=["list", "pandas"])
@@ -86,7 +82,6 @@ def test_one_cell_that_is_no_text_stops_no_direct_fit_and_is_a_missing_one(conta
     assert every.coef_.shape == one.coef_.shape
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("which", [0, 1], ids=["votes", "direct"])
 def test_a_table_of_every_kind_is_learned_from_and_read_the_same_later(which):
     private, public, new = table(N, 1), table(M, 2), table(100, 3)
@@ -101,7 +96,6 @@ def test_a_table_of_every_kind_is_learned_from_and_read_the_same_later(which):
         assert (pickle.loads(pickle.dumps(clf)).predict(new) == found).all()  # noqa: S301
 
 
-@pytest.mark.heavy
 def test_what_a_unit_adds_is_the_same_alone_and_in_company():
     schema = Schema.of(table(M, 2))
     private = table(40, 1)
@@ -119,13 +113,10 @@ def test_what_a_unit_adds_is_the_same_alone_and_in_company():
     assert (schema.numbers(take(rows, others)).toarray() == together[others]).all()
 
 
-@pytest.mark.heavy
 def test_a_teacher_sees_a_row_the_same_alone_and_in_company():
     private, teacher = table(40, 1), estimators()[0]
     y = [False, True] * 20
     inputs = check_inputs(private, y, public=PublicPool(table(M, 2)), classes=[False, True], groups=None)
-    from quorate.voting.models import built_in
-
     model = built_in("logistic", "teacher")
     check_unfitted(model)
     view = look(inputs, teacher=model, student=as_student(teacher.student), built_in=True).teacher
@@ -138,11 +129,12 @@ def test_a_teacher_sees_a_row_the_same_alone_and_in_company():
         assert (company[i] == together[i]).all()
 
 
-def cheating_view(rows: pl.DataFrame) -> Any:
+def cheating_view(rows):
     """A twin that fits its words on the rows that it reads."""
     return Schema.of(rows).numbers(rows).toarray()
 
 
+@pytest.mark.quick
 def test_that_test_catches_an_encoder_of_private_rows():
     private = table(40, 1)
     odd = private.clone()
@@ -161,17 +153,16 @@ UNITS, MIDDLES = np.array([1e-3, 1e4, 1.0]), np.array([0.5, 2e6, 0.0])  # a shar
 ROWS = PLAIN * UNITS + MIDDLES
 
 
-def fitted(X: Any, **changes: Any) -> PrivateClassifier:
+def fitted(X, **changes):
     settings = {"classes": [0, 1], "epsilon": 8.0, "delta": 1e-5, "n_teachers": 20, "unsafe_noise_seed": 1, "n_jobs": 1}
     made = PrivateClassifier(method="votes", **{**settings, **changes})
     return made.fit(X[:N], LABELS[:N], public=PublicPool(X[N:]))
 
 
-def right(made: PrivateClassifier, X: Any) -> float:
+def right(made, X):
     return float(np.mean(made.predict(X[:N]) == LABELS[:N]))
 
 
-@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_the_default_learns_whatever_units_columns_have():
     made = fitted(ROWS)
@@ -179,13 +170,13 @@ def test_the_default_learns_whatever_units_columns_have():
     assert made.student_.named_steps["encoder"].transform(ROWS[N:]).std() == pytest.approx(1, rel=0.05)
 
 
+@pytest.mark.quick
 @pytest.mark.several_fits
 def test_that_test_sees_numbers_that_are_not_scaled(monkeypatch):
     monkeypatch.setattr(inputs, "_units_of", lambda pool: None)
     assert right(fitted(ROWS), ROWS) < 0.9
 
 
-@pytest.mark.heavy
 def test_a_model_of_ones_own_and_columns_of_one_scale_are_left_alone():
     assert "encoder" not in fitted(PLAIN).student_.get_params()
     own = LogisticRegression(max_iter=100)
@@ -196,8 +187,9 @@ def test_a_model_of_ones_own_and_columns_of_one_scale_are_left_alone():
     assert (looked.teacher.encoder, looked.student.encoder) == (None, None)
 
 
+@pytest.mark.quick
 def test_how_a_private_row_is_scaled_follows_from_that_row_and_the_pool_alone():
-    def seen(private: Any) -> Any:
+    def seen(private):
         made = inputs.check_inputs(
             private, LABELS[: len(private)], public=PublicPool(ROWS[N:]), classes=[0, 1], groups=None
         )

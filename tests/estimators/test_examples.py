@@ -1,7 +1,5 @@
 """The examples run, answer, and say what they cost: in a reduced form, with a seed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

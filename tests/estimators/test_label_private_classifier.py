@@ -1,10 +1,7 @@
 """Label privacy: what it promises and what not, on any rows, with nothing of the labels left behind."""
 
-from __future__ import annotations
-
 import pickle
 from enum import Enum
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +13,7 @@ from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.naive_bayes import BernoulliNB
 
-from quorate import LabelPrivateClassifier, Ledger, PrivateClassifier, PublicPool
+from quorate import Budget, LabelPrivateClassifier, Ledger, PrivateClassifier, PublicPool
 from quorate.accounting import Guarantee
 from quorate.data import load_mushroom
 from quorate.ensemble import partition_rows, train_teachers
@@ -26,11 +23,15 @@ from quorate.types import Secret
 from quorate.voting.config import RunConfig
 from quorate.voting.prepare import prepare
 
+pytestmark = pytest.mark.mostly_heavy
 PROMISED = {"epsilon": 1.0, "delta": 1e-5, "allow_hopeless": True}  # few teachers, to be quick
 
 
-def made(n: int = 1_200, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def made(n=1_200, seed=0):
     return make_classification(n, n_features=6, n_informative=4, class_sep=1.5, random_state=seed)
+
+
+X, y = made(300)
 
 
 @pytest.fixture(scope="module")
@@ -39,25 +40,18 @@ def fitted():
     return LabelPrivateClassifier(classes=[0, 1], **PROMISED, n_jobs=1).fit(X[:1_000], y[:1_000])
 
 
-@pytest.mark.heavy
-def test_the_guarantee_is_another_sentence_than_that_of_records(fitted):
+def test_the_guarantee_is_another_sentence_than_that_of_records_in_report_and_summary_too(fitted, tmp_path):
     promised = fitted.guarantee_
     assert (promised.unit, promised.neighbours) == ("label", "replace one label")
     assert promised.caveats[0].startswith("the guarantee is for labels only: every feature")
     assert (promised.epsilon, promised.delta) == pytest.approx((1.0, 1e-5), rel=1e-6)
     assert Guarantee.from_json(promised.to_json()) == promised
-    assert "labels only" in " ".join(promised.caveats)
-
-
-@pytest.mark.heavy
-def test_the_sentence_stands_in_the_report_and_the_summary(fitted, tmp_path):
     page = fitted.report(tmp_path / "report.html").read_text(encoding="utf-8")
     assert "labels only" in page
     assert "replace one label" in page
     assert "any one label" in fitted.summary()
 
 
-@pytest.mark.heavy
 def test_it_learns_without_any_other_public_rows(fitted):
     X, y = made()
     generous = LabelPrivateClassifier(classes=[0, 1], epsilon=8.0, delta=1e-5, n_jobs=1).fit(X[:1_000], y[:1_000])
@@ -67,7 +61,6 @@ def test_it_learns_without_any_other_public_rows(fitted):
     assert len(fitted.queries_) == fitted.recipe_.n_queries == 1_000
 
 
-@pytest.mark.heavy
 def test_features_that_serve_as_the_pool_beat_a_small_pool_of_other_rows():
     mushroom = load_mushroom()
     X, y = mushroom.one_hot(), mushroom.labels
@@ -81,7 +74,7 @@ def test_features_that_serve_as_the_pool_beat_a_small_pool_of_other_rows():
     assert ours > theirs.score(X[test], y[test]) + 0.01
 
 
-def task_of(X: np.ndarray, y: np.ndarray, groups: Any = None) -> Any:
+def task_of(X, y, groups=None):
     return prepare(
         RunConfig(classes=[0, 1], **PROMISED, n_teachers=12, partition="balanced", labels_only=True, n_jobs=1),
         X, y, public=PublicPool(X), groups=groups, key=Secret(bytes(32)), fingerprint_key=Secret(bytes(32)),
@@ -89,7 +82,7 @@ def task_of(X: np.ndarray, y: np.ndarray, groups: Any = None) -> Any:
     )  # fmt: skip
 
 
-def votes_of_each(task: Any, X: np.ndarray, *, trainer: Any = None) -> list[np.ndarray]:
+def votes_of_each(task, X, *, trainer=None):
     private = task.inputs.private.reveal()
     shards = partition_rows(private.unit_keys, 12, task.key, partition=task.partition)
     ensemble = train_teachers(
@@ -98,7 +91,6 @@ def votes_of_each(task: Any, X: np.ndarray, *, trainer: Any = None) -> list[np.n
     return [voter.vote(X) for voter in ensemble.voters.reveal()]
 
 
-@pytest.mark.heavy
 def test_one_label_changes_one_teacher():
     X, y = made(240)
     before = votes_of_each(task_of(X, y), X)
@@ -111,6 +103,7 @@ def test_one_label_changes_one_teacher():
     assert max(moved) == 1
 
 
+@pytest.mark.quick
 def test_all_labels_of_a_person_change_one_teacher():
     X, y = made(240)
     people = np.repeat(np.arange(60), 4)
@@ -122,14 +115,13 @@ def test_all_labels_of_a_person_change_one_teacher():
     assert sum((a != b).any() for a, b in pairs) == 1
 
 
-@pytest.mark.heavy
 def test_a_shard_that_depends_on_labels_is_caught():
     """The cheat: rows sorted by label before they are dealt out, so that one label shifts the rest."""
     X, y = made(240)
     other = y.copy()
     other[0] = 1 - other[0]
 
-    def dealt(labels: np.ndarray) -> list[np.ndarray]:
+    def dealt(labels):
         order = np.argsort(labels, kind="stable")
         shards = np.empty(240, dtype=np.int64)
         shards[order] = np.arange(240) % 12
@@ -140,7 +132,6 @@ def test_a_shard_that_depends_on_labels_is_caught():
     assert sum((a != b).any() for a, b in zip(dealt(y), dealt(other), strict=True)) > 1
 
 
-@pytest.mark.heavy
 def test_what_is_kept_after_a_fit_holds_no_label_vote_or_teacher(fitted):
     _, y = made()
     travelled = pickle.dumps(fitted)
@@ -153,9 +144,7 @@ def test_what_is_kept_after_a_fit_holds_no_label_vote_or_teacher(fitted):
     assert again.guarantee_ == fitted.guarantee_
 
 
-@pytest.mark.heavy
 def test_any_container_of_the_same_numbers_gives_the_same_student():
-    X, y = made(300)
     names = [f"column {i}" for i in range(6)]
     containers = [X, X.tolist(), pd.DataFrame(X, columns=names), pl.DataFrame(X, schema=names)]
     settings = {"classes": [0, 1], **PROMISED, "n_teachers": 5, "n_jobs": 1, "unsafe_noise_seed": 3}
@@ -164,10 +153,8 @@ def test_any_container_of_the_same_numbers_gives_the_same_student():
     assert told[0] == told[1] == told[2] == told[3]
 
 
-@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_sparse_rows_and_frames_with_texts_are_taken():
-    X, y = made(300)
     settings = {"classes": [0, 1], **PROMISED, "n_teachers": 5, "n_jobs": 1}
     clf = LabelPrivateClassifier(**settings).fit(csr_array(np.maximum(X, 0)), y)
     assert clf.predict(csr_array(np.maximum(X, 0))).shape == (300,)
@@ -176,7 +163,6 @@ def test_sparse_rows_and_frames_with_texts_are_taken():
     assert mixed.predict(frame).shape == (300,)
 
 
-@pytest.mark.heavy
 def test_prior_matching_and_other_mechanisms_are_passed_on():
     X, y = made(400)
     clf = LabelPrivateClassifier(
@@ -187,9 +173,7 @@ def test_prior_matching_and_other_mechanisms_are_passed_on():
     assert not clf.released_.holds_values
 
 
-@pytest.mark.heavy
 def test_classes_may_be_read_where_the_owner_says_that_they_are_public():
-    X, y = made(300)
     clf = LabelPrivateClassifier(classes="public", **PROMISED, n_teachers=5, n_jobs=1).fit(X, np.array(["b", "a"])[y])
     assert clf.classes_.tolist() == ["a", "b"]
     assert "which labels occur was read off the data and is treated as public" in clf.guarantee_.caveats
@@ -200,13 +184,11 @@ class Answer(str, Enum):  # noqa: UP042 - whose str() is its name
     YES = "yes"
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("classes", [["no", "yes"], list(Answer), "public"])
 def test_labels_of_another_type_are_the_classes_that_say_the_same(classes):
     """A regression: an array of members of an enumeration holds their names, and not what they say."""
-    X, y = made(300)
     how = {**PROMISED, "classes": classes, "n_teachers": 5, "n_jobs": 1, "unsafe_noise_seed": 0}
-    given: list[Any] = [[list(Answer)[code] for code in y], np.array(["no", "yes"])[y].tolist()]
+    given = [[list(Answer)[code] for code in y], np.array(["no", "yes"])[y].tolist()]
     if classes != "public":  # whose classes are in the type that y has
         given.append([word.encode() for word in given[1]])
     fits = [LabelPrivateClassifier(**how).fit(X, labels) for labels in given]
@@ -215,10 +197,7 @@ def test_labels_of_another_type_are_the_classes_that_say_the_same(classes):
         assert_array_equal(fit.predict(X), fits[0].predict(X))
 
 
-@pytest.mark.heavy
 def test_labels_and_records_are_not_charged_to_one_ledger():
-    from quorate import Budget
-
     X, y = made(700)
     ledger = Ledger(budget=Budget(9.0, 1e-3))
     LabelPrivateClassifier(classes=[0, 1], **PROMISED, n_teachers=5, n_jobs=1, ledger=ledger).fit(X[:600], y[:600])
@@ -247,11 +226,8 @@ def test_labels_and_records_are_not_charged_to_one_ledger():
     ids=lambda value: str(value)[:40],
 )
 def test_a_wrong_argument_is_one_line_and_charges_nothing(wrong, told):
-    from quorate import Budget
-
-    X, y = made(300)
     ledger = Ledger(budget=Budget(9.0, 1e-3))
-    arguments: dict[str, Any] = {"classes": [0, 1], **PROMISED, "n_teachers": 5, "n_jobs": 1, "ledger": ledger, **wrong}
+    arguments = {"classes": [0, 1], **PROMISED, "n_teachers": 5, "n_jobs": 1, "ledger": ledger, **wrong}
     if told is None:  # the unit of ungrouped rows is the label, whatever it is called
         assert LabelPrivateClassifier(**arguments).fit(X, y).guarantee_.unit == "label"
         return
@@ -262,21 +238,19 @@ def test_a_wrong_argument_is_one_line_and_charges_nothing(wrong, told):
     assert ledger.reservations() == ()
 
 
+@pytest.mark.quick
 def test_a_label_that_was_not_declared_is_told_to_the_owner_alone():
-    X, y = made(300)
     with pytest.raises(DataRefused):
         LabelPrivateClassifier(classes=[0, 2], **PROMISED, n_teachers=5, n_jobs=1).fit(X, y)
 
 
+@pytest.mark.quick
 def test_one_class_is_refused_in_the_words_of_a_classifier():
-    X, y = made(300)
     with pytest.raises(ValueError, match="class"):
         LabelPrivateClassifier(classes="public", **PROMISED, n_jobs=1).fit(X, np.zeros_like(y))
 
 
-@pytest.mark.heavy
 def test_nothing_is_said_before_a_fit_and_a_seeded_student_does_not_leave(tmp_path):
-    X, y = made(300)
     clf = LabelPrivateClassifier(classes=[0, 1], **PROMISED, n_teachers=5, n_jobs=1, unsafe_noise_seed=1)
     for ask in (lambda: clf.predict(X), clf.summary, lambda: clf.export(tmp_path / "student.skops")):
         with pytest.raises(NotFittedError):

@@ -1,7 +1,5 @@
 """A finished run, in its folder or exported, is a fitted estimator: it predicts, asks, tells its guarantee."""
 
-from __future__ import annotations
-
 import io
 import json
 import pickle
@@ -20,6 +18,7 @@ from tests.folder.conftest import visits, write_run
 
 import quorate
 from quorate import Ledger
+from quorate.deferred import skops
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, PreconditionFailed
 from quorate.estimators.finished_run import FinishedRun, _declared_classes
 from quorate.export.package import export_files
@@ -45,7 +44,7 @@ def runs(tmp_path_factory):
     return {"teachers": teachers, "outbox": folder / "outbox", "direct": direct}
 
 
-def entries(root: Path) -> int:
+def entries(root):
     with Ledger(root / "ledger.db") as ledger:
         return ledger.head.sequence
 
@@ -147,20 +146,17 @@ def test_what_is_no_run_is_said_in_a_line(runs, tmp_path):
         (5, InvalidParameter, "path must be the folder of a run, got int"),
     ):
         with pytest.raises(error, match=said) as refused:
-            quorate.load(path)  # type: ignore[arg-type]
+            quorate.load(path)
         assert "\n" not in str(refused.value)
 
 
 def test_a_student_of_unknown_parts_is_opened_where_they_are_named(runs, monkeypatch):
-    from quorate.deferred import skops
-
     monkeypatch.setattr(skops.io, "get_untrusted_types", lambda data: ["my.Student"])
     with pytest.raises(PreconditionFailed, match=r"holds the types my\.Student.* name them in trusted="):
         quorate.load(runs["teachers"])
     run = quorate.load(runs["teachers"], trusted=["my.Student"])
     assert isinstance(run, FinishedRun)
     assert not isinstance(run.student_, LogisticRegression) or run.student_.classes_.tolist() == ["no", "yes"]
-    assert isinstance(NEW, pl.DataFrame)
 
 
 @pytest.fixture(scope="module")
@@ -168,7 +164,7 @@ def typed(tmp_path_factory):
     """Return ``typed(method)``: a finished run on columns of every kind, made once, and what was exported from it."""
 
     @cache
-    def typed(by: str) -> tuple[Path, Path]:
+    def typed(by):
         folder = tmp_path_factory.mktemp(by)
         changes = {
             "teachers": {"budget.epsilon": 40.0},
@@ -185,7 +181,7 @@ def typed(tmp_path_factory):
     return typed
 
 
-def of_every_kind(rows: pl.DataFrame) -> pl.DataFrame:
+def of_every_kind(rows):
     """Add a date, a time of day, a decimal comma and a declared category, each of which follows from the age."""
     days = [date(2024, 1, 1) + timedelta(days=age) for age in rows["age"].to_list()]
     return rows.with_columns(

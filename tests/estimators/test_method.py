@@ -1,12 +1,9 @@
 """Which method a classifier's fit has by its arguments, what it then does, and that a fit which was begun keeps it."""
 
-from __future__ import annotations
-
 import io
 import pickle
 import sys
 import warnings
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +15,7 @@ from quorate.run.progress import say
 RNG = np.random.default_rng(0)
 X, POOL = RNG.normal(size=(400, 3)), PublicPool(RNG.normal(size=(60, 3)))
 Y = (X[:, 0] > 0).astype(int)
-HOW: dict[str, Any] = {"classes": [0, 1], "epsilon": 2.0, "delta": 1e-5, "n_jobs": 1, "allow_hopeless": True}
+HOW = {"classes": [0, 1], "epsilon": 2.0, "delta": 1e-5, "n_jobs": 1, "allow_hopeless": True}
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,6 @@
 """A missing value says the same whatever stands for it and holds it: at fit, predict and ask, of both methods."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,17 +20,16 @@ from quorate.data.column_kinds import column_kinds
 from quorate.data.columns import texts
 from quorate.voting.inputs import View
 
-pytestmark = pytest.mark.several_fits
+pytestmark = [pytest.mark.mostly_heavy, pytest.mark.several_fits]
 
 N_PRIVATE, N_POOL, NEW = 240, 80, 40
 PARTS = slice(N_PRIVATE), slice(N_PRIVATE, N_PRIVATE + N_POOL), slice(N_PRIVATE + N_POOL, None)
-Cells = dict[str, list[Any]]
 
 
-def cells(part: slice, mark: Any) -> Cells:
+def cells(part, mark):
     rng = np.random.default_rng(3)
     n = N_PRIVATE + N_POOL + NEW
-    columns: dict[str, list[Any]] = {
+    columns = {
         "age": rng.integers(20, 90, n).astype(float).tolist(),
         "x": rng.normal(size=n).tolist(),
         "ward": rng.choice(["north", "south"], n).tolist(),
@@ -46,12 +41,12 @@ def cells(part: slice, mark: Any) -> Cells:
     return {name: column[part] for name, column in marked.items()}
 
 
-def labels() -> Any:
+def labels():
     whole = cells(PARTS[0], None)
     return np.array(["yes" if (age or 50) > 55 else "no" for age in whole["age"]])
 
 
-def typed(**types: Any) -> Callable[[Cells], pd.DataFrame]:
+def typed(**types):
     return lambda columns: pd.DataFrame({name: pd.Series(columns[name], dtype=types[name]) for name in columns})
 
 
@@ -65,7 +60,7 @@ ARROW = typed(
     code=pd.ArrowDtype(pa.int64()),
 )
 CATEGORIES = typed(age=float, x=float, ward="category", code="Int64")
-POLARS: Callable[[Cells], Any] = pl.DataFrame
+POLARS = pl.DataFrame
 TABLES = {
     "objects, None": (OBJECTS, None),
     "objects, NA": (OBJECTS, pd.NA),
@@ -78,22 +73,22 @@ TABLES = {
     "categories": (CATEGORIES, None),
     "categories of polars": (lambda columns: POLARS(columns).cast({"ward": pl.Categorical}), None),
 }
-SEEDED: dict[str, Any] = {
+SEEDED = {
     "classes": ["no", "yes"], "epsilon": 8.0, "delta": 1e-5, "n_records": N_PRIVATE, "unsafe_noise_seed": 1,
 }  # fmt: skip
 
 
-def parts(name: str) -> tuple[Any, Any, Any]:
+def parts(name):
     make, mark = TABLES[name]
     private, pool, new = (make(cells(part, mark)) for part in PARTS)
     return private, pool, new
 
 
-def direct() -> PrivateLogisticRegression:
+def direct():
     return PrivateLogisticRegression(**SEEDED, rounds=3)
 
 
-def votes() -> PrivateClassifier:
+def votes():
     return PrivateClassifier(**SEEDED, n_teachers=8, n_jobs=1, online_answers=4)
 
 
@@ -117,7 +112,6 @@ def test_a_missing_value_is_the_same_in_every_table(name, plain):
     assert voted.ask(new[:4]) == plain["asked"]
 
 
-@pytest.mark.heavy
 def test_a_model_takes_any_mark_of_a_missing_value_whatever_it_was_fitted_on():
     private, pool, new = (PLAIN(cells(part, np.nan)) for part in PARTS)
     fitted = direct().fit(private, labels(), public=PublicPool(pool))
@@ -126,6 +120,7 @@ def test_a_model_takes_any_mark_of_a_missing_value_whatever_it_was_fitted_on():
             assert np.array_equal(fitted.predict_proba(parts(name)[2]), fitted.predict_proba(new)), name
 
 
+@pytest.mark.quick
 def test_a_missing_category_of_whole_numbers_changes_no_other_cell():
     """A library turns a list of such categories into floats where one of them is missing: "1" became "1.0"."""
     whole = pd.Series([1, 2, 2**60], dtype="category")
@@ -138,7 +133,6 @@ def test_a_missing_category_of_whole_numbers_changes_no_other_cell():
     assert kinds(frame)["code"].tolist()[:2] == kinds(frame.drop(index=2))["code"].tolist()[:2] == ["1", "2"]
 
 
-@pytest.mark.heavy
 def test_categories_of_whole_numbers_and_labels_as_a_table_of_one_column_are_taken():
     private, pool, new = parts("plain, None")
     as_codes = [table.assign(code=table["code"].astype("Int64").astype("category")) for table in (private, pool, new)]
@@ -155,7 +149,7 @@ def test_categories_of_whole_numbers_and_labels_as_a_table_of_one_column_are_tak
 # --- a text that is missing in pandas rows: they look the same alone and in company, and what fails costs nothing ----
 
 
-def frame(n: int, seed: int, *, absent: Any = None, share: float = 0.1) -> tuple[pd.DataFrame, Any]:
+def frame(n, seed, *, absent=None, share=0.1):
     rows, labels = table(n, seed)
     rng = np.random.default_rng(seed)
     words = rng.choice(["north", "south"], n).tolist()
@@ -164,17 +158,17 @@ def frame(n: int, seed: int, *, absent: Any = None, share: float = 0.1) -> tuple
     return named.assign(ward=pd.Series(ward, dtype=object)), labels
 
 
-def fitted(private: Any, labels: Any, pool: Any, **changes: Any) -> PrivateClassifier:
+def fitted(private, labels, pool, **changes):
     clf = classifier(epsilon=30.0, queries=20, online_answers=6, **changes)
     return clf.fit(private, labels, public=PublicPool(pool))
 
 
-def as_seen(clf: PrivateClassifier, rows: pd.DataFrame) -> Any:
+def as_seen(clf, rows):
     seen = clf._kept.task.views.teacher(clf._kept.public_rows(rows))
     return seen.to_numpy(dtype=object) if isinstance(seen, pd.DataFrame) else np.asarray(seen)
 
 
-def pipelines() -> dict[str, Any]:
+def pipelines():
     read = make_column_transformer(
         (StandardScaler(), [f"x{i}" for i in range(D)]), (OneHotEncoder(handle_unknown="ignore"), ["ward"])
     )
@@ -188,7 +182,6 @@ ALL = product([dict, pipelines], [None, np.nan], [(None, 0.1), (np.nan, 0.1), (N
 CELLS += [cell for cell in ALL if cell not in CELLS]
 
 
-@pytest.mark.heavy
 @pytest.mark.heavy_cases(5)
 @pytest.mark.parametrize(("models", "mark", "public"), CELLS)
 def test_a_row_looks_the_same_alone_and_in_company(models, mark, public):
@@ -214,7 +207,6 @@ def test_a_private_column_without_any_text_is_text(mark):
     assert np.array_equal(as_seen(clf, row), public_encoder(read).transform(row)), "no private row decides"
 
 
-@pytest.mark.heavy
 def test_a_column_of_number_objects_without_any_value_is_numbers():
     X, y = frame(N, 1)
     pool = frame(M, 2)[0].assign(age=pd.Series([None, 1.0] * (M // 2), dtype=object))
@@ -224,11 +216,10 @@ def test_a_column_of_number_objects_without_any_value_is_numbers():
     assert clf.ask(rows.iloc[[0]])[0] in (0, 1, None)
 
 
-@pytest.mark.heavy
 def test_a_view_that_fails_costs_nothing(monkeypatch):
     clf = fitted(*frame(N, 1), frame(M, 2)[0])
 
-    def fails(self: View, rows: Any) -> Any:
+    def fails(self, rows):
         raise TypeError("cannot be read")
 
     rows = frame(2, 9)[0]

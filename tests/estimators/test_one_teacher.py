@@ -1,9 +1,6 @@
 """One changed unit changes exactly one teacher, by the own way of preparing and training."""
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,22 +18,21 @@ from quorate.noise import OSNoise
 from quorate.release.model_digest import described
 from quorate.run.stage_store import NoStages
 from quorate.types import Secret
+from quorate.voting import flow, kept_votes
 from quorate.voting.config import RunConfig
 from quorate.voting.flow import run_pipeline, teachers
 from quorate.voting.prepare import prepare
-from quorate.voting.task import Task
 
 pytestmark = pytest.mark.heavy
 
 
-def prepared(rows: Any, labels: Any, groups: Any, key: bytes = bytes(32), **changes: Any) -> Task:
-    """A fit as the estimator prepares it."""
+def prepared(rows, labels, groups, key=bytes(32), **changes):
     config, secret = RunConfig(**{"teacher": GaussianNB(), **SETTINGS, **changes}), Secret(key)
-    tables: dict[str, Any] = {"public": PublicPool(POOL), "groups": groups}
+    tables = {"public": PublicPool(POOL), "groups": groups}
     return prepare(config, rows, labels, **tables, key=secret, fingerprint_key=secret, noise=OSNoise())
 
 
-def trained(rows: Any, labels: Any, groups: Any, key: bytes, **changes: Any) -> list[str]:
+def trained(rows, labels, groups, key, **changes):
     """The teachers of a fit, by the estimator's own way of preparing and training, each as a text of all it learned."""
     task = prepared(rows, labels, groups, key, **changes)
     voters = teachers(task, NoStages(), lambda stage, done, total: None).voters.reveal()
@@ -68,13 +64,13 @@ def test_changing_adding_or_removing_a_person_of_several_rows_changes_exactly_on
 FOREST = RandomForestClassifier(3, max_depth=2)  # one that draws: its votes hang on its seed
 
 
-def by_persons(rows: Any, labels: Any, groups: Any, **changes: Any) -> Counter[str]:
+def by_persons(rows, labels, groups, **changes):
     """The teachers of a fit in which each person is one, whatever their order."""
     told = trained(rows, labels, groups, bytes(range(32)), partition="unit", n_teachers="auto", **changes)
     return Counter(each for each in told if "AbstainingVoter" not in each)
 
 
-def without_and_with(groups: Any) -> dict[str, tuple[Any, Any, Any]]:
+def without_and_with(groups):
     theirs = groups == 7
     changed = np.where(theirs[:, None], X + 5.0, X)
     return {
@@ -98,7 +94,7 @@ def test_each_person_a_teacher_of_their_own_moves_that_one_alone(n_records):
 
 
 def test_progress_tells_the_declared_number_of_persons_and_not_the_true_one():
-    heard: list[tuple[str, int, int]] = []
+    heard = []
     task = prepared(X, Y, GROUPS, n_teachers="auto", partition="unit", n_records=60)
     with Ledger(budget=Budget(5.0, 1e-4)) as ledger:
         run_pipeline(task, ledger, watch=lambda stage, done, total: heard.append((stage, done, total)))
@@ -108,8 +104,6 @@ def test_progress_tells_the_declared_number_of_persons_and_not_the_true_one():
 
 def test_seeds_by_the_place_of_a_person_would_move_many_teachers(monkeypatch):
     """The broken twin of the test above: shards without a name of their own, and seeds by their numbers."""
-    from quorate.voting import flow
-
     monkeypatch.setattr(flow, "_seeds", lambda task, shards: None)
     before = by_persons(X, Y, GROUPS, teacher=FOREST)
     after = by_persons(*without_and_with(GROUPS)["removed"], teacher=FOREST)
@@ -117,7 +111,7 @@ def test_seeds_by_the_place_of_a_person_would_move_many_teachers(monkeypatch):
 
 
 def test_persons_are_teachers_of_their_own_by_default_where_their_rows_are_a_shard():
-    def partition(groups: Any, **changes: Any) -> str:
+    def partition(groups, **changes):
         return prepared(X, Y, groups, **{"n_teachers": "auto", "allow_hopeless": True, **changes}).partition
 
     few = np.arange(N) % 8
@@ -149,15 +143,13 @@ def test_a_row_by_position_is_blanked_in_place_or_appended():
 
 def test_an_encoder_fitted_on_private_rows_would_move_every_teacher(monkeypatch):
     """The broken twin of the test above: preprocessing on pooled private rows."""
-    from quorate.voting import kept_votes as trained_by
-
     key = bytes(range(32))
-    real = trained_by.train_chunk
+    real = kept_votes.train_chunk
 
-    def scaled_together(teacher: Any, rows: Any, *args: Any, **how: Any) -> Any:
+    def scaled_together(teacher, rows, *args, **how):
         return real(teacher, StandardScaler().fit_transform(rows), *args, **how)
 
-    monkeypatch.setattr(trained_by, "train_chunk", scaled_together)
+    monkeypatch.setattr(kept_votes, "train_chunk", scaled_together)
     before = trained(X, Y, GROUPS, key)
     after = trained(np.where((GROUPS == 7)[:, None], X + 5.0, X), Y, GROUPS, key)
     assert sum(a != b for a, b in zip(before, after, strict=True)) == SETTINGS["n_teachers"]

@@ -6,17 +6,12 @@ column of floats); where teachers vote, a refusal to the owner is one outcome, a
 unit is another one.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import warnings
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
-from pathlib import Path
-from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -48,7 +43,6 @@ from quorate.voting.inputs import View, check_inputs
 from quorate.voting.without_pool import declared_inputs
 
 N, M, AT = 30, 24, 7
-Columns = dict[str, list[Any]]
 CLASSES = check_classes([0, 1])
 TARGETS = TargetRange(0.0, 1.0)
 HELD = MethodConfig(epsilon=1.0, delta=1e-5, calibration_share=0.3)
@@ -56,9 +50,9 @@ SETS = plan_sets(HELD, n_records=40_000, budget=(1.0, 1e-5), unit="person")
 KEY = Secret(bytes(range(32)))
 
 
-def table(n: int, seed: int, *, library: str) -> Columns:
+def table(n, seed, *, library):
     rng = np.random.default_rng(seed)
-    made: Columns = {
+    made = {
         "age": rng.integers(20, 90, n).tolist(),
         "bmi": rng.normal(26, 4, n).tolist(),
         "ward": rng.choice(["north", "south", "1"], n).tolist(),
@@ -73,15 +67,15 @@ def table(n: int, seed: int, *, library: str) -> Columns:
 # --- the containers ------------------------------------------------------------------------------------------------
 
 
-def pandas_objects(columns: Columns) -> Any:
+def pandas_objects(columns):
     return pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in columns.items()})
 
 
-def polars_inferred(columns: Columns) -> Any:
+def polars_inferred(columns):
     return pl.DataFrame({name: pl.Series(name, cells, strict=False) for name, cells in columns.items()})
 
 
-def numpy_objects(columns: Columns) -> Any:
+def numpy_objects(columns):
     rows = np.empty((len(columns["age"]), len(columns)), dtype=object)
     for at, cells in enumerate(columns.values()):
         for row, cell in enumerate(cells):
@@ -89,15 +83,15 @@ def numpy_objects(columns: Columns) -> Any:
     return rows
 
 
-def lists(columns: Columns) -> Any:
+def lists(columns):
     return [list(row) for row in zip(*columns.values(), strict=True)]
 
 
-def numpy_inferred(columns: Columns) -> Any:
+def numpy_inferred(columns):
     return np.array(lists(columns))
 
 
-FRAMES: dict[str, Callable[[Columns], Any]] = {
+FRAMES = {
     "pandas": pd.DataFrame,
     "pandas objects": pandas_objects,
     "pandas nullable": lambda columns: pandas_objects(columns).convert_dtypes(),
@@ -110,7 +104,7 @@ FRAMES: dict[str, Callable[[Columns], Any]] = {
     "polars categories": lambda columns: polars_inferred(columns).cast({"ward": pl.Categorical}),
     "Arrow": lambda columns: pa.table({name: pa.array(cells) for name, cells in columns.items()}),
 }
-ARRAYS: dict[str, Callable[[Columns], Any]] = {
+ARRAYS = {
     "numpy objects": numpy_objects,
     "numpy": numpy_inferred,
     "whole numbers of numpy": numpy_inferred,
@@ -119,7 +113,7 @@ ARRAYS: dict[str, Callable[[Columns], Any]] = {
 }
 FILES = ("csv", "parquet")
 
-HOSTILE: dict[str, Any] = {
+HOSTILE = {
     "None": None,
     "NaN": float("nan"),
     "NaT": pd.NaT,
@@ -187,7 +181,7 @@ class Unmade(Exception):
     """A library that does not build such a table at all, or another one: no table comes in, or one of other cells."""
 
 
-def made(make: Callable[[Any], Any], cells: Any) -> Any:
+def made(make, cells):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -196,7 +190,7 @@ def made(make: Callable[[Any], Any], cells: Any) -> Any:
             raise Unmade from error
 
 
-def refuse_altered(given: list[Any], column: Any) -> None:
+def refuse_altered(given, column):
     """Leave a column out of which the library itself altered other cells than the replaced one."""
     said = [canonical_text(cell) for cell in as_list(column)]
     wanted = [canonical_text(cell) for cell in given]
@@ -204,15 +198,15 @@ def refuse_altered(given: list[Any], column: Any) -> None:
         raise Unmade
 
 
-def replaced(columns: Columns, place: str, cell: Any) -> Columns:
+def replaced(columns, place, cell):
     return {name: [cell if (at, name) == (AT, place) else kept for at, kept in enumerate(cells)]
             for name, cells in columns.items()}  # fmt: skip
 
 
-def sides(place: str, cell: Any, *, library: str) -> tuple[Columns, list[Any], list[Any]]:
+def sides(place, cell, *, library):
     columns = table(N, 1, library=library)
-    y: list[Any] = np.random.default_rng(2).integers(0, 2, N).tolist()
-    ids: list[Any] = [f"P{at // 2}" for at in range(N)]
+    y = np.random.default_rng(2).integers(0, 2, N).tolist()
+    ids = [f"P{at // 2}" for at in range(N)]
     if place == "label":
         y[AT] = cell
     elif place == "id":
@@ -222,10 +216,7 @@ def sides(place: str, cell: Any, *, library: str) -> tuple[Columns, list[Any], l
     return columns, y, ids
 
 
-Rounds = dict[int, tuple[bytes, int, bytes]]
-
-
-def added_by_rounds(X: Any, y: Any, ids: Any, schema: Schema) -> Rounds:
+def added_by_rounds(X, y, ids, schema):
     """What each row but the replaced one adds to rounds: its numbers, its class and whose it is.
 
     With its numbers its target, were that one, and whether it is held out and counts; but of the replaced row's unit.
@@ -238,7 +229,7 @@ def added_by_rounds(X: Any, y: Any, ids: Any, schema: Schema) -> Rounds:
     held = HeldOut.of(SETS, slots, usable.codes, KEY)
     sides = list(zip(held.held.reveal().tolist(), held.codes.reveal().tolist(), strict=True))
     sides[AT - 1] = (False, -1)
-    found: Rounds = {}
+    found = {}
     for places, numbers in usable.blocks():
         dense = numbers.toarray() if hasattr(numbers, "toarray") else numbers
         for at, row in zip(places.tolist(), dense, strict=True):
@@ -247,7 +238,7 @@ def added_by_rounds(X: Any, y: Any, ids: Any, schema: Schema) -> Rounds:
     return found
 
 
-def seen_by_teachers(X: Any, y: Any, ids: Any, pool: Any) -> Rounds:
+def seen_by_teachers(X, y, ids, pool):
     inputs = check_inputs(X, y, public=PublicPool(pool), classes=[0, 1], groups=ids)
     kinds, private = inputs.kinds, inputs.private.reveal()
     framed = hasattr(pool, "columns")
@@ -260,7 +251,7 @@ def seen_by_teachers(X: Any, y: Any, ids: Any, pool: Any) -> Rounds:
     return {at: (dense[at].tobytes(), int(private.codes[at]), keys[at]) for at in range(N) if at != AT}
 
 
-def of_file(kind: str, columns: Columns, y: list[Any], ids: list[Any], folder: Path, *, direct: bool) -> Any:
+def of_file(kind, columns, y, ids, folder, *, direct):
     path = folder / f"private.{kind}"
     cells = {**columns, "label": y, "id": ids}
     frame = made(polars_inferred, cells)
@@ -269,22 +260,21 @@ def of_file(kind: str, columns: Columns, y: list[Any], ids: list[Any], folder: P
     made(frame.write_csv if kind == "csv" else frame.write_parquet, path)
     text = ("ward", "seen")
     read = read_cells if direct else read_data  # by a schema, teachers' rows too are read cell by cell
-    how: dict[str, Any] = {"n_features": len(columns)} if direct else {"text": text if kind == "csv" else ("ward",)}
+    how = {"n_features": len(columns)} if direct else {"text": text if kind == "csv" else ("ward",)}
     found = read(path, label="label", unit="id", **how)
     return found.X, found.y, found.unit
 
 
 @cache
-def declared_for(library: str) -> DeclaredSchema:
-    """What columns hold, where a schema stands in the place of public rows."""
-    held: dict[str, Any] = {
+def declared_for(library):
+    held = {
         "age": (0, 120), "bmi": "number", "ward": ["north", "south", "1"], "code": ["1", "2", "3"],
         "flag": [True, False], "seen": (dt.date(2024, 1, 1), dt.date(2025, 1, 1)),
     }  # fmt: skip
     return DeclaredSchema({name: held[name] for name in table(1, 1, library=library)})
 
 
-def counted_and_added(X: Any, y: Any, ids: Any, declared: DeclaredSchema, *, direct: bool) -> Rounds:
+def counted_and_added(X, y, ids, declared, *, direct):
     """What each row but the replaced one adds to noisy counts, and to rounds or what teachers see, by a schema."""
     if direct:
         schema = Schema.of_declared(declared, draw_rows(declared, None, M, EVENLY))
@@ -302,18 +292,18 @@ def counted_and_added(X: Any, y: Any, ids: Any, declared: DeclaredSchema, *, dir
     }
 
 
-def pool_of(make: Callable[[Columns], Any], library: str) -> Any:
+def pool_of(make, library):
     return from_arrow(made(make, table(M, 9, library=library)))
 
 
-def cells_of(columns: Columns, X: Any) -> list[tuple[list[Any], Any]]:
+def cells_of(columns, X):
     if hasattr(X, "columns"):
         return [(given, X[name]) for name, given in columns.items()]
     rows = X.toarray() if issparse(X) else X
     return [(given, [row[at] for row in rows]) for at, given in enumerate(columns.values())]
 
 
-def series_of(container: str, values: list[Any]) -> Any:
+def series_of(container, values):
     if container.startswith("pandas"):
         dtype = object if container == "pandas objects" else None
         return pd.Series(values, dtype=dtype) if container != "pandas nullable" else pd.Series(values).convert_dtypes()
@@ -328,7 +318,7 @@ def series_of(container: str, values: list[Any]) -> Any:
     return np.array(values) if container in ("numpy", "whole numbers of numpy") else values
 
 
-def compared(container: str, method: str, folder: Path, hostile: Mapping[str, Any] = HOSTILE) -> dict[str, int]:
+def compared(container, method, folder, hostile=HOSTILE):
     """Replace every cell of one row by every hostile value; return how many cases ended how."""
     counts = dict.fromkeys(("equal", "refused", "unmade", "floats as ids"), 0)
     is_file, is_array = container in FILES, container in ARRAYS
@@ -344,7 +334,7 @@ def compared(container: str, method: str, folder: Path, hostile: Mapping[str, An
     direct, by_schema = method.startswith("direct"), method.endswith("by a schema")
     schema = Schema.of(pool) if method == "direct" else None
 
-    def added(place: str, cell: Any) -> Rounds:
+    def added(place, cell):
         columns, y, ids = sides(place, cell, library=library)
         if is_file:
             tables = of_file(container, columns, y, ids, folder, direct=direct or by_schema)
@@ -358,7 +348,7 @@ def compared(container: str, method: str, folder: Path, hostile: Mapping[str, An
             return added_by_rounds(*tables, schema)
         return seen_by_teachers(*tables, pool)
 
-    wrong: list[Any] = []
+    wrong = []
     plain = added("none", None)
     assert len(plain) == N - 1
     for place in PLACES:
@@ -405,7 +395,7 @@ def test_the_reading_catches_words_that_are_read_off_private_rows(tmp_path, monk
     """A twin that takes the entries from the table at hand: one cell with blanks is then the word of all others."""
     honest = ColumnKinds.__call__
 
-    def cheat(kinds: ColumnKinds, X: Any) -> Any:
+    def cheat(kinds, X):
         words = {name: PublicWords.of(set(texts(X[name]))) for name in kinds.words}
         return honest(replace(kinds, words=words), X)
 
@@ -417,7 +407,7 @@ def test_the_reading_catches_words_that_are_read_off_private_rows(tmp_path, monk
 CONTAINERS = [*FRAMES, *ARRAYS, *FILES]
 
 
-def cases() -> list[Any]:
+def cases():
     """One value in seven, other ones in each container, by one method; by both, and all values in each, by hand."""
     return [
         pytest.param(container, method, share, id=f"{share}-{container}-{method}", marks=by_hand)

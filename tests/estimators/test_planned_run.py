@@ -1,7 +1,5 @@
 """What a fit was expected to be, kept beside what came of it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -9,7 +7,7 @@ from quorate import PrivateClassifier, PublicPool, check
 from quorate.errors import DataRefused, InvalidParameter
 
 
-def drawn(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def drawn(n, seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 4))
     return X, (X @ np.array([4.0, -3.0, 2.0, 0.0]) + rng.logistic(size=n) > 0).astype(np.int64)
@@ -37,7 +35,6 @@ def test_labelled_public_rows_tell_what_was_to_be_expected_and_what_came(clf):
     X, y = drawn(800, 2)
     found = clf.plan_.compare(X, y)
     assert found.accuracy == pytest.approx(clf.score(X, y))
-    assert found.expected is not None
     assert found.as_expected == (found.expected.low <= found.accuracy <= found.expected.high)
     assert found.expected.accuracy == pytest.approx(found.accuracy, abs=0.06)
     assert found.commonest < 0.56 < found.expected.low

@@ -1,10 +1,6 @@
 """PrivateClassifier in scikit-learn's words: parameters, tables of every container, learning, model selection."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,7 +24,10 @@ from quorate.errors import DataRefused, InvalidParameter
 from quorate.findings import Outcome
 from quorate.voting import kept_votes
 
+pytestmark = pytest.mark.mostly_heavy
 
+
+@pytest.mark.quick
 def test_parameters_are_stored_as_given_and_survive_get_set_and_clone():
     teacher, classes = DecisionTreeClassifier(), ["b", "a"]
     first = classifier(teacher=teacher, classes=classes, queries=50)
@@ -43,12 +42,12 @@ def test_parameters_are_stored_as_given_and_survive_get_set_and_clone():
     assert "PrivateClassifier" in first._repr_html_()
 
 
-@pytest.mark.heavy
 def test_fit_leaves_every_parameter_as_it_was(clf):
     assert clf.get_params() == {**clf.get_params(), **SETTINGS, "online_answers": 30}
     assert not hasattr(clf.teacher, "classes_")
 
 
+@pytest.mark.quick
 def test_an_unfitted_classifier_says_so(tmp_path):
     for act in (
         lambda: classifier().predict(POOL),
@@ -61,7 +60,6 @@ def test_an_unfitted_classifier_says_so(tmp_path):
             act()
 
 
-@pytest.mark.heavy
 def test_the_student_learns_and_its_probabilities_stand_in_the_declared_order():
     swapped = fitted(classes=[1, 0], epsilon=30.0)
     X_new, y_new = table(400, 9)
@@ -72,7 +70,6 @@ def test_the_student_learns_and_its_probabilities_stand_in_the_declared_order():
     assert np.mean(proba[:, 0] > proba[:, 1]) == pytest.approx(np.mean(swapped.predict(X_new) == 1))
 
 
-@pytest.mark.heavy
 def test_a_class_that_was_never_released_has_a_column_of_zeros():
     three = fitted(classes=[0, 1, 2], epsilon=60.0, mechanism="GaussianNoisyMax", queries=40)
     assert three.predict_proba(POOL).shape == (M, 3)
@@ -80,7 +77,6 @@ def test_a_class_that_was_never_released_has_a_column_of_zeros():
     assert three.predict_proba(POOL)[:, 2].tolist() == [0.0] * M
 
 
-@pytest.mark.heavy
 def test_a_refused_fit_leaves_an_earlier_one_in_working_order():
     clf = fitted(online_answers=3)
     before = clf.predict(POOL)
@@ -92,14 +88,13 @@ def test_a_refused_fit_leaves_an_earlier_one_in_working_order():
     assert len(clf.ask(table(2, 5)[0])) == 2
 
 
-@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_model_selection_fits_each_fold_as_a_release_of_its_own_and_never_cuts_the_pool():
     pool = PublicPool(table(N, 3)[0])  # as many rows as the private table: what model selection would slice
-    seen: list[int] = []
+    seen = []
 
     class Watched(PrivateClassifier):
-        def fit(self, X: Any, y: Any, *, public: Any = None, groups: Any = None) -> PrivateClassifier:
+        def fit(self, X, y, *, public=None, groups=None):
             seen.append(public.n_rows)
             return super().fit(X, y, public=public, groups=groups)
 
@@ -114,20 +109,20 @@ def test_model_selection_fits_each_fold_as_a_release_of_its_own_and_never_cuts_t
     assert seen == [N] * 7
 
 
-def frames(library: str, n: int, seed: int) -> tuple[Any, Any]:
+def frames(library, n, seed):
     rows, labels = table(n, seed)
     columns = {f"x{i}": rows[:, i] for i in range(D)}
-    columns["ward"] = np.random.default_rng(seed).choice(["north", "south"], n)  # type: ignore[assignment]
+    columns["ward"] = np.random.default_rng(seed).choice(["north", "south"], n)
     return (pd.DataFrame(columns) if library == "pandas" else pl.DataFrame(columns)), labels
 
 
+@pytest.mark.quick
 def test_rows_of_another_width_are_refused_in_the_users_words(clf):
     for act in (clf.predict, clf.predict_proba, clf.ask):
         with pytest.raises(DataRefused, match="X has 2 features, but PublicPool is expecting 4 features"):
             act(POOL[:, :2])
 
 
-@pytest.mark.heavy
 def test_a_pipeline_gets_the_frame_as_it_is():
     X, y = frames("pandas", N, 1)
     pool, _ = frames("pandas", M, 2)
@@ -139,7 +134,6 @@ def test_a_pipeline_gets_the_frame_as_it_is():
     assert clf.score(*frames("pandas", 400, 9)) > 0.75
 
 
-@pytest.mark.heavy
 def test_a_pipeline_reads_dates_by_itself():
     X, y = frames("polars", N, 1)
     pool, _ = frames("polars", M, 2)
@@ -150,7 +144,6 @@ def test_a_pipeline_reads_dates_by_itself():
     assert clf.score(dated[0], y) > 0.75
 
 
-@pytest.mark.heavy
 def test_fitted_public_preprocessing_is_kept_where_the_owner_says_so():
     scaler = StandardScaler().fit(POOL)
     model = make_pipeline(scaler, LogisticRegression())
@@ -162,19 +155,16 @@ def test_fitted_public_preprocessing_is_kept_where_the_owner_says_so():
     assert "the owner's statement" in told.evidence
 
 
-@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_what_a_scheduler_is_given_gives_the_same_votes(tmp_path, monkeypatch):
     scheduler, given = DaskScheduler("tls://cluster.example.org:8786", folder=tmp_path), []
 
-    def played(
-        at: DaskScheduler, work: Callable[[list[Any]], list[Any]], items: Any, **_size: int
-    ) -> Iterator[tuple[int, Any]]:
+    def played(at, work, items, **_size):
         given.append(at)
         for number, item in items:
             yield number, work([item])[0]
 
-    asked: dict[str, Any] = {"queries": 40, "online_answers": 3, "unsafe_noise_seed": 5}
+    asked = {"queries": 40, "online_answers": 3, "unsafe_noise_seed": 5}
     here = classifier(**asked).fit(X, Y, public=PublicPool(POOL))
     assert given == []
     monkeypatch.setattr(DaskScheduler, "connected", lambda self: nullcontext())

@@ -1,13 +1,9 @@
 """What a fitted classifier says, writes and keeps: guarantee, report, student; no private row, nothing that travels."""
 
-from __future__ import annotations
-
-import copy
 import gc
-import pickle
 import re
+import weakref
 from html.parser import HTMLParser
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,11 +25,12 @@ from quorate import (
 from quorate.accounting import Guarantee
 from quorate.data.overlap import PrivateRecords
 from quorate.deferred import skops
-from quorate.errors import DataRefused, QuorateError, SecretRefused, SeededNoiseRefused
+from quorate.errors import DataRefused, QuorateError, SeededNoiseRefused
 from quorate.types import Secret
 
+pytestmark = pytest.mark.mostly_heavy
 
-@pytest.mark.heavy
+
 @pytest.mark.several_fits
 def test_the_guarantee_says_what_it_rests_on_and_survives_json(tmp_path):
     bare = fitted(queries=20)
@@ -59,6 +56,7 @@ def test_the_guarantee_says_what_it_rests_on_and_survives_json(tmp_path):
     assert fitted(partition="balanced", queries=20).guarantee_.neighbours == "replace one record"
 
 
+@pytest.mark.quick
 def test_a_seed_voids_the_guarantee_and_the_export_and_is_remembered_by_the_ledger(tmp_path):
     with Ledger(budget=Budget(20.0, 1e-3)) as ledger:
         seeded = fitted(unsafe_noise_seed=1, ledger=ledger)
@@ -71,7 +69,6 @@ def test_a_seed_voids_the_guarantee_and_the_export_and_is_remembered_by_the_ledg
         assert "an earlier run on the same ledger had seeded noise" in " ".join(after.guarantee_.caveats)
 
 
-@pytest.mark.heavy
 def test_report_summary_and_export_are_written(clf, tmp_path):
     X_new, y_new = table(200, 9)
     page = clf.report(tmp_path / "report.html", evaluation=(X_new, y_new)).read_text()
@@ -83,7 +80,6 @@ def test_report_summary_and_export_are_written(clf, tmp_path):
     assert skops.io.get_untrusted_types(file=tmp_path / "student.skops") == []
 
 
-@pytest.mark.heavy
 def test_private_records_are_no_evaluation_rows_however_they_are_mixed_or_ordered():
     rng = np.random.default_rng(5)
     private, fresh, pool = (pd.DataFrame(rng.normal(size=(n, 3)), columns=["a", "b", "c"]) for n in (600, 700, 60))
@@ -102,7 +98,6 @@ def test_private_records_are_no_evaluation_rows_however_they_are_mixed_or_ordere
     assert fitted.facts(evaluation=(fresh, others)).utility.student is not None
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("turned", [lambda X, y: (X, ~y), lambda X, y: (X[:, ::-1], y), lambda X, y: (X[:60], y[:60])])
 def test_no_score_on_private_rows_is_published_whatever_their_labels_or_columns(turned, tmp_path, capfd):
     """Labels turned round gave 1 − accuracy on all private rows, free of charge."""
@@ -124,18 +119,7 @@ def test_no_score_on_private_rows_is_published_whatever_their_labels_or_columns(
     assert capfd.readouterr().err == ""
 
 
-@pytest.mark.heavy
-def test_a_fitted_classifier_does_not_travel(clf):
-    for act in (pickle.dumps, copy.copy, copy.deepcopy):
-        with pytest.raises(SecretRefused, match=r"export\(\) writes the student"):
-            act(clf)
-    assert pickle.loads(pickle.dumps(classifier())).get_params().keys() == clf.get_params().keys()  # noqa: S301
-
-
-@pytest.mark.heavy
 def test_the_private_rows_are_let_go_of_after_fit():
-    import weakref
-
     rows, labels = X.copy(), Y.copy()
     alive = [weakref.ref(rows), weakref.ref(labels)]
     clf = classifier(online_answers=2, queries=20).fit(rows, labels, public=PublicPool(POOL))
@@ -146,7 +130,6 @@ def test_the_private_rows_are_let_go_of_after_fit():
     assert clf._kept.task.inputs.private.reveal().X is None
 
 
-@pytest.mark.heavy
 def test_the_direct_method_lets_go_of_them_too():
     clf = PrivateLogisticRegression(classes=[0, 1], epsilon=4.0, delta=1e-5, n_records=N)
     clf.fit(X.copy(), Y.copy(), public=PublicPool(POOL))
@@ -154,19 +137,20 @@ def test_the_direct_method_lets_go_of_them_too():
     assert clf._kept.result.task is clf._kept.task
 
 
+@pytest.mark.quick
 def test_that_walk_finds_rows_that_were_kept(clf):
     twin = fitted(queries=20)
     object.__setattr__(twin._kept, "memo", Secret({"rows": [X]}))
     assert len(reachable_arrays(twin, rows=N)) == 1
 
 
-def reachable_arrays(root: object, *, rows: int) -> list[Any]:
+def reachable_arrays(root, *, rows):
     """Arrays with that many rows to which any chain of references leads, through Secrets too.
 
     Keyed digests, by which private records are known again, are not followed: they are what may be kept of rows.
     """
     modules = {id(each) for each in (*vars(np).values(),)}
-    seen: dict[int, object] = {}
+    seen = {}
     waiting, found = [root], []
     while waiting:
         each = waiting.pop()
@@ -188,29 +172,29 @@ def reachable_arrays(root: object, *, rows: int) -> list[Any]:
 # --- what it shows of itself: a line of text, and a card in a notebook, without a script and without secrets ---------
 
 
-LEAST: dict[str, Any] = {"epsilon": 4.0, "delta": 1e-5}
+LEAST = {"epsilon": 4.0, "delta": 1e-5}
 
 
 class Tags(HTMLParser):
     """Which tags there are, all of them closed."""
 
-    def __init__(self, page: str) -> None:
+    def __init__(self, page):
         super().__init__()
-        self.open: list[str] = []
-        self.seen: list[str] = []
+        self.open = []
+        self.seen = []
         self.feed(page)
         assert self.open == []
 
-    def handle_starttag(self, tag: str, attrs: Any) -> None:
+    def handle_starttag(self, tag, attrs):
         assert not [name for name, _ in attrs if name.startswith("on") or name in ("src", "href")]
         self.open.append(tag)
         self.seen.append(tag)
 
-    def handle_endtag(self, tag: str) -> None:
+    def handle_endtag(self, tag):
         assert self.open.pop() == tag
 
 
-def card(estimator: Any) -> str:
+def card(estimator):
     page = estimator._repr_mimebundle_()["text/html"]
     assert page == estimator._repr_html_()
     assert "script" not in Tags(page).seen
@@ -218,11 +202,10 @@ def card(estimator: Any) -> str:
     return str(page)
 
 
-def words(page: str) -> str:
+def words(page):
     return " ".join(re.sub(r"<[^>]*>", " ", page).split())
 
 
-@pytest.mark.heavy
 def test_a_fitted_classifier_shows_its_guarantee_and_what_is_left(clf):
     said = words(card(clf))
     assert "PrivateClassifier · fitted" in said
@@ -237,6 +220,7 @@ def test_a_fitted_classifier_shows_its_guarantee_and_what_is_left(clf):
     assert str(N) not in said
 
 
+@pytest.mark.quick
 def test_an_estimator_that_is_not_fitted_says_what_a_fit_may_cost():
     for estimator in (
         classifier(),
@@ -250,7 +234,6 @@ def test_an_estimator_that_is_not_fitted_says_what_a_fit_may_cost():
         assert "guarantee" not in repr(estimator)
 
 
-@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_the_others_show_theirs():
     direct = PrivateLogisticRegression(classes=[0, 1], **LEAST).fit(X, Y, public=PublicPool(POOL))
@@ -259,13 +242,13 @@ def test_the_others_show_theirs():
     assert "left 5 questions, of which 1 may be declined" in words(card(aggregate))
 
 
-@pytest.mark.heavy
 def test_a_seed_is_told_and_no_guarantee():
     seeded = classifier(unsafe_noise_seed=1, queries=20).fit(X, Y, public=PublicPool(POOL))
     assert "guarantee none: the noise was seeded" in words(card(seeded))
     assert "ε ≤" not in repr(seeded)
 
 
+@pytest.mark.quick
 def test_arguments_are_escaped_and_text_alone_is_shown_where_that_is_asked_for():
     odd = classifier(classes=["<script>alert(1)</script>", "b"])
     assert "<script" not in card(odd)
@@ -274,15 +257,15 @@ def test_arguments_are_escaped_and_text_alone_is_shown_where_that_is_asked_for()
         assert not hasattr(odd, "_repr_html_")
 
 
+@pytest.mark.quick
 def test_it_is_shown_inside_a_pipeline():
     pipeline = make_pipeline(FunctionTransformer(), classifier())
     assert "PrivateClassifier(" in repr(pipeline)
     assert "PrivateClassifier" in pipeline._repr_html_()
 
 
-@pytest.mark.heavy
 def test_printing_opens_no_ledger(clf, monkeypatch):
-    def refuse(*_: Any, **__: Any) -> Any:
+    def refuse(*_, **__):
         raise QuorateError("a ledger was opened")
 
     monkeypatch.setattr("quorate.release.charge.session", refuse)

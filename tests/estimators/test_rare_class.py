@@ -1,9 +1,6 @@
 """Scores and thresholds of the estimators: free, before the fit and after it."""
 
-from __future__ import annotations
-
 import pickle
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,34 +11,30 @@ from sklearn.metrics import roc_auc_score
 from quorate import LabelPrivateClassifier, PrivateClassifier, PrivateLogisticRegression, PublicPool
 from quorate.errors import InvalidParameter
 
+pytestmark = pytest.mark.mostly_heavy
 CLASSES = ["ja", "nein"]  # the rare one first, as nobody who looks for it would be surprised by
 
 
-def table() -> tuple[Any, Any]:
-    X, y = make_classification(3_000, n_features=6, weights=[0.9], class_sep=1.2, random_state=3)
-    return X, np.array(["nein", "ja"])[y]
+X, codes = make_classification(3_000, n_features=6, weights=[0.9], class_sep=1.2, random_state=3)
+y = np.array(["nein", "ja"])[codes]
 
 
-def fitted(kind: Any, **how: Any) -> Any:
-    X, y = table()
+def fitted(kind, **how):
     clf = kind(classes=CLASSES, epsilon=4.0, delta=1e-5, n_records=2_000, **how)
     if kind is PrivateClassifier:
         clf.set_params(n_teachers=20, n_jobs=1)
     return clf.fit(X[:2_000], y[:2_000], public=PublicPool(X[2_000:2_200]))
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("kind", [PrivateClassifier, PrivateLogisticRegression])
 def test_a_threshold_may_be_moved_after_the_fit(kind):
     clf = fitted(kind, class_shares={"ja": 0.1})
-    X, y = table()
     held, truth = X[2_400:], y[2_400:]
     before, probabilities = clf.predict(held), clf.predict_proba(held)
     assert clf.decision_threshold_ == 0.5
     assert clf.score(held, truth) == np.mean(before == truth)
     area = roc_auc_score(truth == "ja", probabilities[:, 0])
     assert clf.score(held, truth, scoring="roc_auc") == pytest.approx(area)
-
     spent = clf.guarantee_.epsilon
     clf.set_params(decision_threshold="share")
     pool = X[2_000:2_200]
@@ -67,10 +60,8 @@ def test_a_threshold_may_be_moved_after_the_fit(kind):
     assert clf.guarantee_.epsilon == spent
 
 
-@pytest.mark.heavy
 def test_a_copy_without_its_pool_keeps_the_threshold_that_it_was_fitted_with():
     clf = fitted(PrivateLogisticRegression, decision_threshold="balanced")
-    X, _ = table()
     copy = pickle.loads(pickle.dumps(clf))  # noqa: S301 - our own
     np.testing.assert_array_equal(copy.predict(X), clf.predict(X))
     with pytest.raises(InvalidParameter, match="needs public rows, and there are none at hand"):
@@ -85,9 +76,7 @@ def test_a_threshold_that_cannot_be_is_refused_before_a_charge(kind, tmp_path):
     assert not (tmp_path / "ledger.db").exists()
 
 
-@pytest.mark.heavy
 def test_there_is_no_balance_without_public_rows():
-    X, y = table()
     clf = PrivateLogisticRegression(classes=CLASSES, epsilon=4.0, delta=1e-5, decision_threshold="balanced")
     with pytest.raises(InvalidParameter, match='decision_threshold="balanced" needs public rows'):
         clf.fit(X, y)
@@ -95,10 +84,8 @@ def test_there_is_no_balance_without_public_rows():
     np.testing.assert_array_equal(clf.predict(X) == "ja", clf.predict_proba(X)[:, 0] >= 0.2)
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("kind", [PrivateClassifier, PrivateLogisticRegression])
 def test_without_public_rows_a_declared_share_is_the_balanced_threshold(kind):
-    X, y = table()
     frame = pl.DataFrame((X[:800] > 0).astype(int), schema=[f"x{at}" for at in range(X.shape[1])])
     schema = {name: [0, 1] for name in frame.columns}
     clf = kind(classes=CLASSES, epsilon=4.0, delta=1e-5, n_records=800, decision_threshold="balanced")
@@ -113,9 +100,7 @@ def test_without_public_rows_a_declared_share_is_the_balanced_threshold(kind):
         clf.set_params(decision_threshold="share").predict(frame)
 
 
-@pytest.mark.heavy
 def test_what_is_no_score_is_refused_by_name():
-    X, y = table()
     clf = LabelPrivateClassifier(classes=CLASSES, epsilon=4.0, delta=1e-5, n_jobs=1).fit(X[:400], y[:400])
     assert clf.score(X, y, scoring="roc_auc") > 0.5
     with pytest.raises(InvalidParameter, match="scoring must be one of"):

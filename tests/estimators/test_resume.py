@@ -1,12 +1,9 @@
 """A fit goes on after its process ended: the same teachers, no charge, earlier answers free; other data are refused."""
 
-from __future__ import annotations
-
 import re
 import shutil
+from contextlib import contextmanager
 from dataclasses import make_dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -24,13 +21,13 @@ from quorate.types import Secret
 from quorate.voting import resumed
 from quorate.voting.config import RunConfig
 
-pytestmark = pytest.mark.several_fits
+pytestmark = [pytest.mark.mostly_heavy, pytest.mark.several_fits]
 
 ROWS = table(12, 77)[0]
 PUBLIC = PublicPool(POOL)
 
 
-def made(ledger: Path | Ledger | None, **changes: Any) -> PrivateClassifier:
+def made(ledger, **changes):
     return classifier(ledger=ledger, online_answers=8, queries=40, **changes)
 
 
@@ -42,19 +39,18 @@ def kept(tmp_path_factory):
     return path, clf, clf.ask(ROWS[:3])
 
 
-def begun_with(**changes: Any) -> type[RunConfig]:
+def begun_with(**changes):
     """The configuration as it was when something that is on by default now was not, or the other way round."""
     changed = [(name, type(value), value) for name, value in changes.items()]
     return make_dataclass("Begun", changed, bases=(RunConfig,), frozen=True, kw_only=True, slots=True)
 
 
-def copied(kept: tuple[Path, PrivateClassifier, list[Any]], folder: Path) -> Path:
+def copied(kept, folder):
     """The ledger and what lies beside it, as another process would find them."""
     shutil.copytree(kept[0].parent, folder, dirs_exist_ok=True)
     return folder / "ledger.db"
 
 
-@pytest.mark.heavy
 def test_another_process_has_the_same_student_and_teachers_and_charges_nothing(kept, tmp_path):
     _, first, answers = kept
     path = copied(kept, tmp_path)
@@ -79,11 +75,10 @@ def test_another_process_has_the_same_student_and_teachers_and_charges_nothing(k
     assert "PrivateClassifier.resume" in clf.summary()
 
 
-@pytest.mark.heavy
 def test_a_promise_that_the_fit_did_not_make_is_refused(tmp_path):
     """With the number of records read, one record more may be other teachers; to declare it later changes nothing."""
     path = tmp_path / "ledger.db"
-    asked: dict[str, Any] = {"n_teachers": "auto", "epsilon": 4.0}
+    asked = {"n_teachers": "auto", "epsilon": 4.0}
     first = made(path, **asked).fit(X, Y, public=PUBLIC)
     assert first.guarantee_.neighbours == "replace one record"
     with pytest.raises(PreconditionFailed, match="another promise"):
@@ -91,7 +86,6 @@ def test_a_promise_that_the_fit_did_not_make_is_refused(tmp_path):
     assert made(path, **asked).resume(X, Y, public=PUBLIC).guarantee_ == first.guarantee_
 
 
-@pytest.mark.heavy
 def test_what_another_process_asked_is_remembered_in_the_next(kept, tmp_path):
     path = copied(kept, tmp_path)
     told = made(path).resume(X, Y, public=PUBLIC).ask(ROWS[3:8])
@@ -102,7 +96,6 @@ def test_what_another_process_asked_is_remembered_in_the_next(kept, tmp_path):
     assert "left: no answers" in repr(again)
 
 
-@pytest.mark.heavy
 def test_a_key_that_is_another_ones_gives_other_teachers(kept):
     path, first, _ = kept
     beside = fingerprint_key(path, begin=False)
@@ -115,7 +108,7 @@ def test_a_key_that_is_another_ones_gives_other_teachers(kept):
 
 
 shuffled = np.random.default_rng(0).permutation(len(X))
-OTHERS: dict[str, tuple[dict[str, Any], dict[str, Any], type[Exception], str]] = {
+OTHERS = {
     "another row": ({}, {"X": np.vstack([X[:-1], X[-1:] + 1])}, LedgerMismatch, "cannot resume: the data differ"),
     "another label": ({}, {"y": np.r_[Y[:-1], 1 - Y[-1:]]}, LedgerMismatch, "answers about other people"),
     "groups": ({}, {"groups": np.arange(len(X))}, LedgerMismatch, "cannot resume: the data differ"),
@@ -137,6 +130,7 @@ def test_what_is_not_the_same_fit_is_refused_and_costs_nothing(name, kept, tmp_p
     resume_refused(clf, {"X": X, "y": Y, "public": PUBLIC, **given}, path, error, said)
 
 
+@pytest.mark.quick
 def test_where_there_is_nothing_to_resume_it_says_so(tmp_path):
     resumes_nothing(lambda ledger: made(ledger).resume(X, Y, public=PUBLIC), tmp_path)
     with Ledger(tmp_path / "empty.db", budget=Budget(4.0, 1e-5)):
@@ -145,7 +139,6 @@ def test_where_there_is_nothing_to_resume_it_says_so(tmp_path):
         made(tmp_path / "empty.db").resume(X, Y, public=PUBLIC)
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("queries", [80, Margin(80, batch=40)], ids=["fixed", "active"])
 def test_a_fit_that_was_interrupted_goes_on_and_is_charged_once(queries, tmp_path, monkeypatch):
     path = tmp_path / "ledger.db"
@@ -173,13 +166,12 @@ def test_a_fit_that_was_interrupted_goes_on_and_is_charged_once(queries, tmp_pat
     assert (once_more.predict(POOL) == again.predict(POOL)).all()
 
 
-def interrupting(stage: str, *, at: int) -> Any:
+def interrupting(stage, *, at):
     """A progress display at which somebody presses Ctrl-C."""
-    from contextlib import contextmanager
 
     @contextmanager
-    def progress(*, quiet: bool) -> Any:
-        def watch(name: str, done: int, total: int) -> None:
+    def progress(*, quiet):
+        def watch(name, done, total):
             if name == stage and done >= at:
                 raise KeyboardInterrupt
 
@@ -188,6 +180,7 @@ def interrupting(stage: str, *, at: int) -> Any:
     return progress
 
 
+@pytest.mark.quick
 def test_before_the_charge_an_interruption_says_that_nothing_was_charged(tmp_path, monkeypatch):
     monkeypatch.setattr(resumable, "progress", interrupting("teachers", at=0))
     with pytest.raises(KeyboardInterrupt) as stopped:
@@ -199,12 +192,11 @@ def test_before_the_charge_an_interruption_says_that_nothing_was_charged(tmp_pat
 # --- labels alone ---------------------------------------------------------------------------------------------------
 
 
-def of_labels(ledger: Path | Ledger | None, **changes: Any) -> LabelPrivateClassifier:
+def of_labels(ledger, **changes):
     given = {"classes": [0, 1], "epsilon": 4.0, "delta": 1e-5, "n_teachers": 20, "queries": 80, "n_jobs": 1}
     return LabelPrivateClassifier(**{**given, "ledger": ledger, **changes})
 
 
-@pytest.mark.heavy
 def test_a_fit_of_labels_that_was_interrupted_goes_on_and_is_charged_once(tmp_path, monkeypatch):
     path = tmp_path / "ledger.db"
     with monkeypatch.context() as patch:
@@ -232,17 +224,16 @@ def test_a_fit_of_labels_that_was_interrupted_goes_on_and_is_charged_once(tmp_pa
         ({"ledger": None}, (X, Y), InvalidParameter, "ledger= is None"),
     ):
         with pytest.raises(error, match=said):
-            of_labels(**{"ledger": path, **changed}).resume(*tables)  # type: ignore[arg-type]
+            of_labels(**{"ledger": path, **changed}).resume(*tables)
     assert entries(path) == before
 
 
-def _stored_labels(path: Path) -> list[Any]:
+def _stored_labels(path):
     with Ledger(path) as ledger:
         (reservation,) = ledger.reservations()
         return [block.answers for block in reservation.blocks("label")]
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("classes", [[0, 1], ["no", "yes"]], ids=["named", "numbered"])
 def test_a_fit_whose_weights_were_for_numbers_in_a_shard_goes_on_with_these(tmp_path, monkeypatch, classes):
     weights, labels = {0: 1, 1: 20}, np.asarray(classes)[Y]
@@ -256,7 +247,6 @@ def test_a_fit_whose_weights_were_for_numbers_in_a_shard_goes_on_with_these(tmp_
     assert entries(tmp_path / "ledger.db") == charged
 
 
-@pytest.mark.heavy
 def test_a_fit_that_told_spellings_apart_goes_on_so(tmp_path, monkeypatch):
     """Blanks around a word made another category of it; the fit is found by what it was charged for."""
     rng = np.random.default_rng(0)
@@ -275,7 +265,6 @@ def test_a_fit_that_told_spellings_apart_goes_on_so(tmp_path, monkeypatch):
     assert entries(tmp_path / "ledger.db") == charged
 
 
-@pytest.mark.heavy
 def test_a_fit_of_smaller_tiny_teachers_goes_on_with_them(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     drawn = (rng.random((1_540, 70)) < 0.3).astype(float)
@@ -296,6 +285,7 @@ def test_a_fit_of_smaller_tiny_teachers_goes_on_with_them(tmp_path, monkeypatch)
     assert afresh.recipe_.n_teachers < 50
 
 
+@pytest.mark.quick
 def test_a_fit_that_is_refused_leaves_no_key_behind(tmp_path):
     for clf, tables in ((made(tmp_path / "ledger.db"), {"public": PUBLIC}), (of_labels(tmp_path / "ledger.db"), {})):
         with pytest.raises(ValueError, match=r"length|inconsistent"):

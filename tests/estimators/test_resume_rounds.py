@@ -1,7 +1,5 @@
 """A fit of the direct method goes on after its process was killed: no second charge, no round drawn twice."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
@@ -9,7 +7,6 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +19,7 @@ from quorate.errors import DataRefused, LedgerMismatch, PreconditionFailed, Quor
 from quorate.release import DrawnBlock
 from quorate.release.charge import GRADIENT_ROUND
 
+pytestmark = pytest.mark.mostly_heavy
 _rng = np.random.default_rng(5)
 X, POOL = _rng.normal(size=(300, 4)), _rng.normal(size=(60, 4))
 Y = (X[:, 0] > 0).astype(int)
@@ -29,16 +27,16 @@ PUBLIC = PublicPool(POOL)
 ROUNDS, KILLED_AT = 6, 3
 
 
-def made(ledger: Any, **changes: Any) -> PrivateLogisticRegression:
+def made(ledger, **changes):
     given = {"classes": [0, 1], "epsilon": 2.0, "delta": 1e-5, "n_records": 300, "rounds": ROUNDS, "ledger": ledger}
     return PrivateLogisticRegression(**{**given, **changes})
 
 
-def noting(said: Path, *, kill_at: int | None = None) -> Any:
+def noting(said, *, kill_at=None):
     """Return what notes for which round noise is drawn, durably, and kills the process in the middle of one."""
     noise = DrawnBlock.noise
 
-    def noted(drawn: DrawnBlock, source: Any) -> Any:
+    def noted(drawn, source):
         with said.open("a") as file:
             file.write(f"{drawn.first}\n")
         if drawn.first == kill_at:
@@ -48,9 +46,9 @@ def noting(said: Path, *, kill_at: int | None = None) -> Any:
     return noted
 
 
-def killed_fit(folder: str) -> None:
+def killed_fit(folder):
     """Run in a process of its own, which does not outlive it."""
-    DrawnBlock.noise = noting(Path(folder, "drawn"), kill_at=KILLED_AT)  # type: ignore[method-assign]
+    DrawnBlock.noise = noting(Path(folder, "drawn"), kill_at=KILLED_AT)
     made(Path(folder, "ledger.db")).fit(X, Y, public=PUBLIC)
 
 
@@ -67,19 +65,17 @@ def killed(tmp_path_factory):
 
 @pytest.fixture
 def left(killed, tmp_path):
-    """What such a process left, to go on with."""
     shutil.copytree(killed, tmp_path, dirs_exist_ok=True)
     return tmp_path / "ledger.db"
 
 
-def faults(ledger: Path) -> list[str]:
+def faults(ledger):
     """Say what is wrong after a fit went on: from the ledger, and from what was noted wherever noise was drawn."""
     drawn = (ledger.parent / "drawn").read_text().split()
     found = ["a round was drawn twice"] * (len(set(drawn)) < len(drawn))
     return found + ["there is a second charge"] * (entries(ledger).count("reserved") > 1)
 
 
-@pytest.mark.heavy
 def test_a_killed_fit_goes_on_without_a_charge_and_draws_no_round_twice(left, monkeypatch):
     monkeypatch.setattr(DrawnBlock, "noise", noting(left.parent / "drawn"))
     before = entries(left)
@@ -99,11 +95,10 @@ def test_a_killed_fit_goes_on_without_a_charge_and_draws_no_round_twice(left, mo
     }  # fmt: skip
 
 
-@pytest.mark.heavy
 def test_a_twin_that_draws_the_lost_round_again_is_caught(left, monkeypatch):
     honest = descend.release
 
-    def again(reservation: Any, purpose: str, count: int, compute: Any, **how: Any) -> Any:
+    def again(reservation, purpose, count, compute, **how):
         lost = [block for block in reservation.blocks(GRADIENT_ROUND) if block.answers is None]
         if lost:
             block = DrawnBlock(reservation, lost[0])
@@ -117,13 +112,12 @@ def test_a_twin_that_draws_the_lost_round_again_is_caught(left, monkeypatch):
     assert "a round was drawn twice" in faults(left)
 
 
-@pytest.mark.heavy
 def test_a_twin_that_charges_again_is_caught(left, monkeypatch):
     monkeypatch.setattr(DrawnBlock, "noise", noting(left.parent / "drawn"))
     with Ledger(left) as ledger:
         ledger.raise_budget(Budget(9.0, 1e-3), reason="room for a twin that charges again")
 
-    def second(task: DirectTask, ledger: Ledger) -> Any:
+    def second(task, ledger):
         charges = task.charges()
         next(charges)
         return next(charges)
@@ -136,7 +130,7 @@ def test_a_twin_that_charges_again_is_caught(left, monkeypatch):
     assert faults(left) == ["a round was drawn twice", "there is a second charge"]
 
 
-OTHERS: dict[str, tuple[dict[str, Any], dict[str, Any], type[Exception], str]] = {
+OTHERS = {
     "another label": ({}, {"y": 1 - Y}, LedgerMismatch, "cannot resume: the data differ"),
     "another epsilon": ({"epsilon": 1.0}, {}, PreconditionFailed, "no fit of these settings"),
     "other public rows": ({}, {"public": PublicPool(POOL[:50])}, PreconditionFailed, "no fit of these settings"),
@@ -144,14 +138,12 @@ OTHERS: dict[str, tuple[dict[str, Any], dict[str, Any], type[Exception], str]] =
 }
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("name", OTHERS)
 def test_what_is_not_the_same_fit_is_refused_and_changes_nothing(name, left):
     settings, given, error, said = OTHERS[name]
     resume_refused(made(left, **settings), {"X": X, "y": Y, "public": PUBLIC, **given}, left, error, said)
 
 
-@pytest.mark.heavy
 def test_where_every_round_was_drawn_and_none_stored_resume_charges_nothing(tmp_path, monkeypatch):
     path = tmp_path / "ledger.db"
     with Ledger(path, budget=Budget(9.0, 1e-3)):  # room for a second charge, so that nothing but resume refuses it
@@ -167,11 +159,11 @@ def test_where_every_round_was_drawn_and_none_stored_resume_charges_nothing(tmp_
     assert entries(path) == before
 
 
-@pytest.mark.heavy
 def test_where_there_is_nothing_to_resume_it_says_so_and_leaves_no_file(tmp_path):
     resumes_nothing(lambda ledger: made(ledger).resume(X, Y, public=PUBLIC), tmp_path)
 
 
+@pytest.mark.quick
 def test_a_fit_that_is_refused_leaves_no_key_behind_and_a_file_that_is_no_ledger_as_it_was(tmp_path):
     with pytest.raises(DataRefused, match="differ in length"):
         made(tmp_path / "ledger.db").fit(X, Y[:-1], public=PUBLIC)

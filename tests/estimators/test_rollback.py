@@ -1,12 +1,8 @@
 """A fitted estimator knows its ledger's newest entry: an older state put back sells no answer twice."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import sqlite3
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,36 +15,36 @@ from quorate.ledger.chain import extend
 from quorate.ledger.entries import Bound
 from quorate.release import RollbackGuard
 
+pytestmark = pytest.mark.mostly_heavy
 X, Y = make_classification(900, n_features=5, random_state=0)
 
 
-def classifier(folder: Path, online: int = 1) -> PrivateClassifier:
+def classifier(folder, online=1, **changes):
     clf = PrivateClassifier(
         classes=[0, 1], epsilon=2.0, delta=1e-5, n_teachers=10, n_records=600, queries=40, online_answers=online,
         ledger=folder / "ledger.db", n_jobs=1,
-    )  # fmt: skip
+    ).set_params(**changes)  # fmt: skip
     return clf.fit(X[:600], Y[:600], public=PublicPool(X[600:700]))
 
 
-def half(rows: Any) -> int:
+def half(rows):
     return int(np.mean(rows[:, 0]) > 0)
 
 
-def aggregate(folder: Path) -> SubsampleAggregate:
+def aggregate(folder):
     asked = SubsampleAggregate(
         n_shards=40, cutoff=2, n_queries=3, epsilon=4.0, delta=1e-5, ledger=folder / "ledger.db", n_jobs=1
     )
     return asked.fit(X[:600])
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("made", [classifier, aggregate], ids=["classifier", "aggregate"])
 def test_a_ledger_that_was_put_back_between_two_questions_is_refused(made, tmp_path):
     folder, copy = tmp_path / "run", tmp_path / "copy"
     folder.mkdir()
     fitted = made(folder)
 
-    def ask(point: int) -> Any:
+    def ask(point):
         return fitted.ask(X[point : point + 1]) if made is classifier else fitted.ask(half)
 
     shutil.copytree(folder, copy)
@@ -62,7 +58,7 @@ def test_a_ledger_that_was_put_back_between_two_questions_is_refused(made, tmp_p
 # --- what is verified when -------------------------------------------------------------------------------------------
 
 
-def edited(path: Path, number: int, old: str, new: str) -> None:
+def edited(path, number, old, new):
     """Change one entry of a ledger's file as somebody would who has an editor for SQLite."""
     with contextlib.closing(sqlite3.connect(path)) as file:
         (line,) = file.execute("SELECT line FROM entry WHERE sequence = ?", (number,)).fetchone()
@@ -71,7 +67,6 @@ def edited(path: Path, number: int, old: str, new: str) -> None:
         file.commit()
 
 
-@pytest.mark.heavy
 def test_an_edited_old_entry_sells_no_answer_and_is_refused_by_whoever_reads_it(tmp_path):
     path = tmp_path / "ledger.db"
     clf = classifier(tmp_path)
@@ -87,7 +82,6 @@ def test_an_edited_old_entry_sells_no_answer_and_is_refused_by_whoever_reads_it(
         classifier(tmp_path)
 
 
-@pytest.mark.heavy
 def test_an_edit_of_the_newest_entry_is_refused_by_the_next_question(tmp_path):
     clf = classifier(tmp_path)
     with Ledger(tmp_path / "ledger.db") as ledger:
@@ -97,6 +91,7 @@ def test_an_edit_of_the_newest_entry_is_refused_by_the_next_question(tmp_path):
         clf.ask(X[800:801])
 
 
+@pytest.mark.quick
 def test_an_entry_that_somebody_else_forged_is_refused_by_the_next_question(tmp_path):
     """Its number, link and hash are sound, and it breaks a rule: the ledger is bound a second time."""
     path = tmp_path / "ledger.db"
@@ -111,12 +106,12 @@ def test_an_entry_that_somebody_else_forged_is_refused_by_the_next_question(tmp_
         clf.ask(X[800:801])
 
 
-def lines_read(clf: PrivateClassifier, points: range, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def lines_read(clf, points, monkeypatch):
     """How many entries each question reads from the disk."""
-    read: list[int] = []
+    read = []
     load = SqliteStore.load
 
-    def counted(self: SqliteStore, after: int = 0) -> Any:
+    def counted(self, after=0):
         stored = load(self, after)
         read.append(len(stored.lines))
         return stored
@@ -127,12 +122,10 @@ def lines_read(clf: PrivateClassifier, points: range, monkeypatch: pytest.Monkey
     return read
 
 
-@pytest.mark.heavy
 def test_a_question_reads_what_is_newer_and_not_all_earlier_answers(tmp_path, monkeypatch):
     assert lines_read(classifier(tmp_path, online=6), range(800, 806), monkeypatch) == [1] * 6
 
 
-@pytest.mark.heavy
 def test_that_test_sees_questions_that_read_everything(tmp_path, monkeypatch):
     monkeypatch.setattr(RollbackGuard, "take", lambda _: None)
     read = lines_read(classifier(tmp_path, online=6), range(800, 806), monkeypatch)
@@ -140,7 +133,6 @@ def test_that_test_sees_questions_that_read_everything(tmp_path, monkeypatch):
     assert read[-1] > read[0] > 1
 
 
-@pytest.mark.heavy
 def test_another_ledger_in_its_place_is_refused_too(tmp_path):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
@@ -150,19 +142,8 @@ def test_another_ledger_in_its_place_is_refused_too(tmp_path):
         one.ask(X[800:801])
 
 
-@pytest.mark.heavy
 def test_the_ledger_may_grow_by_others_in_between(tmp_path):
     clf = classifier(tmp_path)
-    other = PrivateClassifier(
-        classes=[0, 1],
-        epsilon=0.1,
-        delta=1e-6,
-        n_teachers=10,
-        n_records=600,
-        ledger=tmp_path / "ledger.db",
-        n_jobs=1,
-        allow_hopeless=True,
-    )
     with pytest.raises(BudgetExhausted):  # charged nothing, but it was opened and read
-        other.fit(X[:600], Y[:600], public=PublicPool(X[600:700]))
+        classifier(tmp_path, online=0, epsilon=0.1, delta=1e-6, allow_hopeless=True)
     assert len(clf.ask(X[800:801])) == 1

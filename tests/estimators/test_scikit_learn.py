@@ -1,15 +1,12 @@
 """scikit-learn's own checks on every estimator: what fails stands in a public table, with its reason."""
 
-from __future__ import annotations
-
+import copy
 import pickle
 import re
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import joblib
 import numpy as np
@@ -39,14 +36,15 @@ from quorate import (
     PublicPool,
     SubsampleAggregate,
 )
-from quorate.errors import BudgetExhausted, SecretRefused
+from quorate.errors import SecretRefused
 from quorate.estimators.decided import Scored
 
+pytestmark = pytest.mark.mostly_heavy
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "scikit-learn.md"
 PUBLIC = PublicPool(POOL)
 
 
-def from_one_table(fit: Callable[..., Any], self: Any, X: Any, y: Any) -> Any:
+def from_one_table(fit, self, X, y):
     """Fit with a pool and classes taken from the very table that is given.
 
     That is what nobody must do with private rows: here it lets scikit-learn call ``fit(X, y)``.
@@ -64,35 +62,33 @@ def from_one_table(fit: Callable[..., Any], self: Any, X: Any, y: Any) -> Any:
 class Votes(PrivateClassifier):
     """Votes with a pool from the table; noise is seeded, since the checks compare one fit with another."""
 
-    def __init__(self, teacher: Any = None, student: Any = None) -> None:
+    def __init__(self, teacher=None, student=None):
         fixed = {"epsilon": 60.0, "delta": 1e-5, "n_teachers": 2, "n_jobs": 1, "unsafe_noise_seed": 1}
-        super().__init__(teacher, student, classes=[0, 1], **fixed)  # type: ignore[arg-type]
+        super().__init__(teacher, student, classes=[0, 1], **fixed)
 
-    def fit(self, X: Any, y: Any) -> Votes:  # type: ignore[override]
-        return from_one_table(super().fit, self, X, y)  # type: ignore[no-any-return]
+    def fit(self, X, y):
+        return from_one_table(super().fit, self, X, y)
 
 
 class Rounds(PrivateLogisticRegression):
-    """Rounds with a pool from the table."""
-
-    def __init__(self, rounds: int | None = None) -> None:
+    def __init__(self, rounds=None):
         super().__init__(
             classes=[0, 1], rounds=rounds, epsilon=8.0, delta=1e-5, feature_map="linear", unsafe_noise_seed=1
         )
 
-    def fit(self, X: Any, y: Any) -> Rounds:  # type: ignore[override]
-        return from_one_table(super().fit, self, X, y)  # type: ignore[no-any-return]
+    def fit(self, X, y):
+        return from_one_table(super().fit, self, X, y)
 
 
 class Numbers(PrivateRegressor):
     """A number by rounds, with a pool and a range from the table, which nobody must do with private rows."""
 
-    def __init__(self, rounds: int | None = None) -> None:
+    def __init__(self, rounds=None):
         super().__init__(
             target_range=(0, 1), rounds=rounds, epsilon=8.0, delta=1e-5, feature_map="linear", unsafe_noise_seed=1
         )
 
-    def fit(self, X: Any, y: Any) -> Numbers:  # type: ignore[override]
+    def fit(self, X, y):
         X, y = validate_data(self, X, y, accept_sparse="csr", y_numeric=True)
         found, self.target_range = self.target_range, (float(np.min(y)), float(np.max(y)) + 1.0)
         try:
@@ -103,7 +99,7 @@ class Numbers(PrivateRegressor):
 
 
 # By the heading that each has in the table.
-MADE: dict[str, Callable[[], Any]] = {
+MADE = {
     "PrivateClassifier": lambda: Votes(LogisticRegression()),
     "LabelPrivateClassifier": lambda: LabelPrivateClassifier(
         classes="public", epsilon=8.0, delta=1e-5, n_teachers=3, n_jobs=1, unsafe_noise_seed=0
@@ -119,9 +115,9 @@ MADE: dict[str, Callable[[], Any]] = {
 }
 
 
-def in_the_table() -> dict[str, dict[str, str]]:
+def in_the_table():
     """Read the page: for each estimator the checks that it fails, and why."""
-    found: dict[str, dict[str, str]] = {}
+    found = {}
     for part in re.split(r"^### ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
         name, _, text = part.partition("\n")
         rows = re.findall(r"^\| `(check_\w+)` \| (.+) \|$", text, re.MULTILINE)
@@ -129,11 +125,11 @@ def in_the_table() -> dict[str, dict[str, str]]:
     return found
 
 
+@pytest.mark.quick
 def test_every_estimator_has_its_table():
     assert in_the_table().keys() == MADE.keys()
 
 
-@pytest.mark.heavy
 @pytest.mark.heavy_cases(3)
 @pytest.mark.parametrize("name", MADE)
 def test_what_fails_is_what_the_table_says(name):
@@ -150,15 +146,15 @@ def test_what_fails_is_what_the_table_says(name):
 # --- the habits beside the checks -----------------------------------------------------------------------------------
 
 
-def direct() -> PrivateLogisticRegression:
+def direct():
     return PrivateLogisticRegression(classes=[0, 1], epsilon=4.0, delta=1e-5, unsafe_noise_seed=1)
 
 
-@pytest.mark.heavy
 def test_a_fitted_one_travels_or_says_why_not(tmp_path):
     votes = classifier(queries=20, unsafe_noise_seed=1).fit(X, Y, public=PUBLIC)
-    with pytest.raises(SecretRefused, match=r"holds the run's key.*export\(\) writes the student"):
-        joblib.dump(votes, tmp_path / "votes.joblib")
+    for act in (lambda fitted: joblib.dump(fitted, tmp_path / "votes.joblib"), pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(SecretRefused, match=r"holds the run's key.*export\(\) writes the student"):
+            act(votes)
     fitted = direct().fit(X, Y, public=PUBLIC)
     joblib.dump(fitted, tmp_path / "direct.joblib")
     assert (joblib.load(tmp_path / "direct.joblib").predict(X) == fitted.predict(X)).all()
@@ -166,7 +162,6 @@ def test_a_fitted_one_travels_or_says_why_not(tmp_path):
     assert repr(pickle.loads(pickle.dumps(unfitted)).get_params()) == repr(unfitted.get_params())  # noqa: S301
 
 
-@pytest.mark.heavy
 def test_columns_have_their_names_and_other_ones_are_refused():
     frame, pool = (pd.DataFrame(each, columns=["a", "b", "c", "d"]) for each in (X, POOL))
     for made in (classifier(queries=20, unsafe_noise_seed=1), direct()):
@@ -177,22 +172,6 @@ def test_columns_have_their_names_and_other_ones_are_refused():
         assert not hasattr(made, "feature_names_in_")
 
 
-@pytest.mark.heavy
-def test_a_question_with_its_columns_in_another_order_is_the_same_question():
-    """Teachers and student read an array by position: were the order of the columns kept, they would answer another."""
-    frame, pool = (
-        pl.DataFrame(each, schema=["a", "b", "c", "d"]) for each in (X * [1, 100, 1, 1], POOL * [1, 100, 1, 1])
-    )
-    clf = classifier(queries=40, online_answers=6, epsilon=60.0).fit(frame, Y, public=PublicPool(pool))
-    told = clf.ask(frame[:6])
-    turned = frame[["d", "c", "b", "a"]]
-    assert clf.ask(turned[:6]) == told  # from the memo: nothing is left to be charged
-    assert (clf.predict(turned) == clf.predict(frame)).all()
-    with pytest.raises(BudgetExhausted):
-        clf.ask(frame[6:7])
-
-
-@pytest.mark.heavy
 def test_a_frame_as_output_of_the_step_before_is_read():
     names = ["a", "b", "c", "d"]
     with config_context(enable_metadata_routing=True):
@@ -206,7 +185,6 @@ def test_a_frame_as_output_of_the_step_before_is_read():
         assert pipeline.predict(pd.DataFrame(X, columns=names)).shape == (N,)
 
 
-@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_groups_and_the_pool_reach_every_fold_by_metadata_routing():
     with config_context(enable_metadata_routing=True):
@@ -219,7 +197,6 @@ def test_groups_and_the_pool_reach_every_fold_by_metadata_routing():
     assert [each.guarantee_.unit for each in found["estimator"]] == ["person", "person"]
 
 
-@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_a_fitted_one_has_what_people_reach_for(tmp_path):
     votes = classifier(queries=20, epsilon=1.0, ledger=tmp_path / "ledger.db").fit(X, Y, public=PUBLIC)
@@ -237,7 +214,6 @@ def test_a_fitted_one_has_what_people_reach_for(tmp_path):
         assert get_scorer("roc_auc")(made, X, Y) == pytest.approx(made.score(X, Y, scoring="roc_auc"))
 
 
-@pytest.mark.heavy
 @pytest.mark.several_fits
 @pytest.mark.heavy_cases(2)  # a frame and an array
 @pytest.mark.parametrize("container", [pl.DataFrame, pd.DataFrame, np.asarray, csr_array])
@@ -246,7 +222,7 @@ def test_columns_that_decide_have_the_largest_importances_whatever_holds_them(co
     rows = rng.normal(size=(2_400, 3))
     labels = (rows[:, 1] + 0.1 * rng.normal(size=2_400) > 0).astype(int)
     public = PublicPool(container(rows[2_000:]))
-    common: dict[str, Any] = {"classes": [0, 1], "epsilon": 8.0, "delta": 1e-5, "unsafe_noise_seed": 1}
+    common = {"classes": [0, 1], "epsilon": 8.0, "delta": 1e-5, "unsafe_noise_seed": 1}
     for made in (PrivateClassifier(GaussianNB(), **common, n_teachers=40), PrivateLogisticRegression(**common)):
         if container is csr_array and isinstance(made, PrivateClassifier):
             made.set_params(teacher=LogisticRegression())
@@ -256,15 +232,17 @@ def test_columns_that_decide_have_the_largest_importances_whatever_holds_them(co
         assert importances[first] > 3 * importances[others[0]]
 
 
+@pytest.mark.quick
 def test_scores_are_finite_where_a_class_has_no_chance():
     class Sure(Scored):
-        def predict_proba(self, X: Any) -> Any:
+        def predict_proba(self, X):
             return np.array([[1.0, 0.0, 0.0], [0.25, 0.25, 0.5]])
 
     assert np.isfinite(Sure().decision_function(None)).all()
     assert Sure().predict_log_proba(None)[0].tolist() == [0.0, -np.inf, -np.inf]
 
 
+@pytest.mark.quick
 def test_names_of_the_package_that_people_try(capsys):
     code = "import quorate; assert quorate.accounting.PureDP and quorate.mechanisms and quorate.__version__"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0

@@ -1,14 +1,12 @@
 """SubsampleAggregate: exact answers, one vote a unit, one charge, a memo, and nothing private on any surface."""
 
-from __future__ import annotations
-
 import copy
+import importlib
 import pickle
+import sys
 import threading
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,40 +18,41 @@ from sklearn.exceptions import NotFittedError
 from quorate import Ledger, SubsampleAggregate
 from quorate.accounting import epsilon
 from quorate.audit import Forbidden, Surfaces, find_leaks
+from quorate.ensemble.functions import function_values, portable
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, LedgerMismatch, QuorateError, SecretRefused
 from quorate.estimators.sharded_rows import question_of
 from quorate.labelling.stable import QUERY, STAGE
 from quorate.ledger import Budget
 from quorate.mechanisms import StableSparseVector
 
+pytestmark = pytest.mark.mostly_heavy
 N = 120
 ROWS = np.random.default_rng(7).normal(40, 3, (N, 2))
 NAMES = [("ann", "bob", "cleo")[row % 3] for row in range(N)]
 
 
-def aggregate(**changes: Any) -> SubsampleAggregate:
+def aggregate(**changes):
     fields = {"epsilon": 20.0, "delta": 1e-3, "n_shards": 16, "cutoff": 2, "n_queries": 12, "n_jobs": 1, **changes}
     return SubsampleAggregate(**fields)
 
 
-def fitted(**changes: Any) -> SubsampleAggregate:
+def fitted(**changes):
     """With as few shards as answer as surely at a larger ε: each question to each is a process."""
     return aggregate(**{"epsilon": 40.0, "n_shards": 9, "unsafe_noise_seed": 3, **changes}).fit(ROWS, NAMES)
 
 
-def decade(X: Any, y: Any) -> int:
+def decade(X, y):
     return round(float(np.median(X)) / 10) * 10
 
 
-def rows_here(X: Any, y: Any) -> int:
+def rows_here(X, y):
     return hash(X.tobytes())  # every shard has a value of its own: dist 0
 
 
-def constant(X: Any, y: Any, value: Any = "same") -> Any:
+def constant(X, y, value="same"):
     return value
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(
     "value",
     ["same", -3, 0, True, False, ("a", 1, (True,)), frozenset({"x", "y"}), "", 10**40],
@@ -64,7 +63,6 @@ def test_a_unanimous_value_is_answered_exactly(value):
     assert (answer, type(answer)) == (value, type(value))
 
 
-@pytest.mark.heavy
 def test_a_stable_statistic_is_answered_and_an_unstable_one_declined():
     private = fitted()
     assert private.ask(decade) == 40
@@ -73,7 +71,6 @@ def test_a_stable_statistic_is_answered_and_an_unstable_one_declined():
     assert (left.declines, left.queries) == (1, 10)
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("calibration", ["tight", "lzcw21", "btt18"])
 def test_every_calibration_answers_what_nearly_all_shards_agree_on(calibration):
     private = aggregate(
@@ -86,18 +83,14 @@ def test_every_calibration_answers_what_nearly_all_shards_agree_on(calibration):
 # --- one unit, one vote
 
 
-def votes_of(private: SubsampleAggregate, function: Any) -> list[str | None]:
-    """Look behind the curtain: the value of each shard."""
-    from quorate.ensemble.functions import function_values, portable
-
+def votes_of(private, function):
     [values] = function_values([portable(function)], private._kept.shards).reveal()
     return values
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("grouped", [False, True])
 def test_to_replace_add_or_remove_one_unit_changes_one_vote(grouped):
-    def everything(X: Any, y: Any) -> str:
+    def everything(X, y):
         return repr((X.tolist(), y.tolist()))
 
     groups = [f"person {row // 3}" for row in range(N)] if grouped else None
@@ -113,6 +106,7 @@ def test_to_replace_add_or_remove_one_unit_changes_one_vote(grouped):
         assert sum(a != b for a, b in zip(before, after, strict=True)) == 1
 
 
+@pytest.mark.quick
 def test_the_rows_of_one_person_are_in_one_shard():
     people = [row % 40 for row in range(N)]
     private = aggregate(unsafe_noise_seed=3).fit(np.array(people)[:, None], groups=people)
@@ -122,6 +116,7 @@ def test_the_rows_of_one_person_are_in_one_shard():
     assert private.guarantee_.neighbours == "add, remove or replace one person"
 
 
+@pytest.mark.quick
 def test_a_balanced_partition_is_for_replacing_alone_and_says_so():
     private = fitted(partition="balanced", n_shards=16)
     assert {len(shard.X) for shard in private._kept.shards.reveal()} == {7, 8}
@@ -136,7 +131,6 @@ def path(tmp_path):
     return tmp_path / "ledger.db"
 
 
-@pytest.mark.heavy
 def test_fit_charges_the_whole_run_once_and_asking_charges_nothing(path):
     private = aggregate(ledger=path).fit(ROWS, NAMES)
     with Ledger(path) as ledger:
@@ -153,7 +147,6 @@ def test_fit_charges_the_whole_run_once_and_asking_charges_nothing(path):
         assert ledger.verify(prices=True) == ledger.head
 
 
-@pytest.mark.heavy
 def test_after_t_declined_questions_it_is_silent_but_for_what_was_answered():
     private = fitted()
     assert private.ask(constant) == "same"
@@ -165,7 +158,6 @@ def test_after_t_declined_questions_it_is_silent_but_for_what_was_answered():
     assert private.answers_left_.declines == 0
 
 
-@pytest.mark.heavy
 def test_a_batch_that_meets_the_cutoff_keeps_what_was_answered_before_it():
     private = fitted()
     names = ["stable", "unstable", "unstable too", "stable too"]
@@ -174,7 +166,6 @@ def test_a_batch_that_meets_the_cutoff_keeps_what_was_answered_before_it():
     assert private.ask_many([constant, rows_here, rows_here], names=names[:3]) == ["same", None, None]
 
 
-@pytest.mark.heavy
 def test_a_batch_larger_than_what_is_left_is_refused_as_a_whole():
     private = fitted(n_queries=3)
     with pytest.raises(BudgetExhausted, match="4 new queries"):
@@ -187,7 +178,6 @@ def test_a_batch_larger_than_what_is_left_is_refused_as_a_whole():
 # --- the memo
 
 
-@pytest.mark.heavy
 def test_a_question_that_was_asked_before_is_free_and_has_the_same_answer():
     private = fitted()
     first = [private.ask(decade), private.ask(rows_here), private.ask(constant, 3)]
@@ -197,8 +187,9 @@ def test_a_question_that_was_asked_before_is_free_and_has_the_same_answer():
     assert private.answers_left_ == left
 
 
+@pytest.mark.quick
 def test_questions_are_told_apart_by_code_arguments_and_what_they_close_over():
-    def closing(value: int) -> Any:
+    def closing(value):
         return lambda X, y: value
 
     asked = [decade, constant, partial(constant, value=1), partial(constant, value=2), closing(1), closing(2), len]
@@ -209,10 +200,8 @@ def test_questions_are_told_apart_by_code_arguments_and_what_they_close_over():
     assert question_of(decade, name="x") == question_of(constant, name="x") == "name: x"
 
 
+@pytest.mark.quick
 def test_an_edited_function_of_a_module_is_a_new_question(tmp_path, monkeypatch):
-    import importlib
-    import sys
-
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     module = tmp_path / "edited_questions.py"
@@ -235,10 +224,11 @@ def test_a_name_that_is_no_line_of_text_is_refused_before_anything_is_drawn(name
 # --- bad functions
 
 
+@pytest.mark.quick
 def test_a_function_that_cannot_be_sent_is_refused_and_costs_nothing():
     private, lock = fitted(), threading.Lock()
     with pytest.raises(InvalidParameter, match="must be callable"):
-        private.ask(3)  # type: ignore[arg-type]
+        private.ask(3)
     with pytest.raises(InvalidParameter, match="cannot be sent"):
         private.ask(lambda X, y: lock)
     assert private.answers_left_.queries == 12
@@ -247,7 +237,6 @@ def test_a_function_that_cannot_be_sent_is_refused_and_costs_nothing():
 # --- restarts, and ledgers of others
 
 
-@pytest.mark.heavy
 def test_a_restart_goes_on_with_the_same_charge_and_spends_the_stage_it_broke(path):
     first = aggregate(ledger=path).fit(ROWS, NAMES)
     assert first.ask(constant, name="c") == "same"
@@ -265,7 +254,6 @@ def test_a_restart_goes_on_with_the_same_charge_and_spends_the_stage_it_broke(pa
         assert len(ledger.reservations()) == 1
 
 
-@pytest.mark.heavy
 def test_another_run_on_the_same_ledger_needs_budget_of_its_own(path):
     aggregate(ledger=path).fit(ROWS, NAMES)
     with pytest.raises(BudgetExhausted):
@@ -278,6 +266,7 @@ def test_another_run_on_the_same_ledger_needs_budget_of_its_own(path):
         assert second.ask(constant) == "same"
 
 
+@pytest.mark.quick
 def test_the_ledger_of_other_data_is_refused(path):
     aggregate(ledger=path).fit(ROWS, NAMES)
     for other in ((ROWS + 1, NAMES), (ROWS, NAMES[::-1]), (ROWS, None)):
@@ -285,7 +274,6 @@ def test_the_ledger_of_other_data_is_refused(path):
             aggregate(ledger=path).fit(*other)
 
 
-@pytest.mark.heavy
 def test_a_refused_fit_leaves_the_one_before_as_it_was():
     private = fitted()
     private.ask(constant)
@@ -297,9 +285,8 @@ def test_a_refused_fit_leaves_the_one_before_as_it_was():
 # --- seeds, manners, surfaces
 
 
-@pytest.mark.heavy
 def test_a_seeded_run_repeats_and_says_that_it_is_not_private():
-    def near(X: Any, y: Any, row: int) -> bool:
+    def near(X, y, row):
         return bool(X[row % len(X), 0] > 38.5)
 
     runs = []
@@ -316,6 +303,7 @@ def test_a_seeded_run_repeats_and_says_that_it_is_not_private():
     assert one != other
 
 
+@pytest.mark.quick
 def test_the_guarantee_says_what_was_promised_and_what_not():
     guarantee = aggregate().fit(ROWS).guarantee_
     assert guarantee.delta == 1e-3
@@ -326,6 +314,7 @@ def test_the_guarantee_says_what_was_promised_and_what_not():
     assert not any("seeded" in caveat for caveat in guarantee.caveats)
 
 
+@pytest.mark.quick
 def test_a_fitted_one_is_neither_pickled_nor_copied_and_an_unfitted_one_is():
     private = fitted()
     for travel in (pickle.dumps, copy.copy, copy.deepcopy):
@@ -333,12 +322,11 @@ def test_a_fitted_one_is_neither_pickled_nor_copied_and_an_unfitted_one_is():
             travel(private)
     loaded = pickle.loads(pickle.dumps(aggregate()))  # noqa: S301 - our own bytes
     for same in (loaded, clone(private), copy.deepcopy(aggregate())):
-        assert isinstance(same, SubsampleAggregate)
         with pytest.raises(NotFittedError):
             same.ask(constant)
 
 
-def facts(private: SubsampleAggregate) -> Iterator[Forbidden]:
+def facts(private):
     sizes = [len(shard.X) for shard in private._kept.shards.reveal()]
     yield Forbidden("rows", arrays=[ROWS])
     yield Forbidden("a value", numbers=[float(ROWS[0, 0]), float(ROWS[77, 1])])
@@ -347,7 +335,6 @@ def facts(private: SubsampleAggregate) -> Iterator[Forbidden]:
     yield Forbidden("n", numbers=[N])
 
 
-@pytest.mark.heavy
 def test_no_surface_tells_rows_votes_or_shards(path):
     private = aggregate(ledger=path).fit(ROWS, NAMES)
     with Surfaces() as seen:
@@ -358,7 +345,7 @@ def test_no_surface_tells_rows_votes_or_shards(path):
         seen.add_text("summary", private.summary())
         seen.add_json("guarantee", private.guarantee_.to_json())
         seen.add_dump("pickle", private, pickle.dumps)
-        for act in (lambda: private.ask(constant), lambda: private.ask(3), lambda: private.fit(ROWS[:3])):  # type: ignore[arg-type]
+        for act in (lambda: private.ask(constant), lambda: private.ask(3), lambda: private.fit(ROWS[:3])):
             with pytest.raises(QuorateError) as error:
                 act()
             seen.add_error("error", error.value)
@@ -367,6 +354,7 @@ def test_no_surface_tells_rows_votes_or_shards(path):
     assert find_leaks(seen, list(facts(private))) == []
 
 
+@pytest.mark.quick
 def test_that_walk_catches_a_leak():
     private = fitted()
     seen = Surfaces()
@@ -374,7 +362,6 @@ def test_that_walk_catches_a_leak():
     assert {leak.fact for leak in find_leaks(seen, list(facts(private)))} >= {"a value", "a name"}
 
 
-@pytest.mark.heavy
 def test_the_summary_fits_a_terminal_and_says_what_is_left():
     private = fitted()
     private.ask_many([decade, rows_here])
@@ -418,7 +405,6 @@ def test_a_wrong_table_is_refused_before_anything_is_charged(table, path):
     assert not path.exists()
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
 def test_a_function_gets_a_frame_where_fit_got_one(frame):
     X = frame({"age": ROWS[:, 0], "word": NAMES})
@@ -428,14 +414,13 @@ def test_a_function_gets_a_frame_where_fit_got_one(frame):
     )  # fmt: skip
 
 
-@pytest.mark.heavy
 def test_the_page_on_theory_says_how_many_votes_the_leader_must_be_ahead():
     page = Path(__file__).parents[2] / "docs" / "theory" / "subsample-aggregate.md"
     rows = [line.strip("| ").split(" | ") for line in page.read_text(encoding="utf-8").splitlines() if line[:2] == "| "]
     told = [[int(cell.replace(",", "")) for cell in row] for row in rows[2:]]
     columns = [(0.5, "tight"), (1, "tight"), (2, "tight"), (4, "tight"), (1, "lzcw21"), (1, "btt18")]
 
-    def ahead(epsilon: float, calibration: Any, cutoff: int) -> int:
+    def ahead(epsilon, calibration, cutoff):
         mechanism = StableSparseVector(epsilon, 1e-6, cutoff, 100, calibration)
         return next(gap for gap in range(20_000) if mechanism.pass_probability(max(0, -(-gap // 2) - 1)) >= 0.95)
 
@@ -446,7 +431,6 @@ def first_label(X, y):
     return repr(y[0])
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("make", [list, np.array, pd.Series, pl.Series], ids=lambda make: make.__module__.split(".")[0])
 @pytest.mark.several_fits
 def test_one_persons_fraction_does_not_turn_the_answer_into_a_fraction(make):

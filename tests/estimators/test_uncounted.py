@@ -1,12 +1,8 @@
 """Fits that no ledger counts together say so: at the second one, with the sum; folds are told what they are."""
 
-from __future__ import annotations
-
 import multiprocessing
 import re
 import warnings
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -25,48 +21,48 @@ from quorate import (
     QuorateWarning,
     SubsampleAggregate,
 )
-from quorate.errors import BudgetExhausted, InvalidParameter, LedgerMismatch
+from quorate.errors import InvalidParameter, LedgerMismatch
 from quorate.learners import AgnosticPrediction, ExponentialLearner
 from quorate.learners.concepts import Thresholds
 from quorate.release.session import FOLDS, UncountedFits
 
+pytestmark = pytest.mark.mostly_heavy
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(240, 3))
 Y = (X[:, 0] > 0).astype(int)
 POOL = PublicPool(RNG.normal(size=(30, 3)))
 LINE = RNG.integers(0, 16, (400, 1))
 
-
-VOTED: dict[str, Any] = {"classes": [0, 1], "n_teachers": 8, "n_jobs": 1, "queries": 10}
+VOTED = {"classes": [0, 1], "n_teachers": 8, "n_jobs": 1, "queries": 10}
 BITS = Thresholds(bits=4)
 
 
-def classifier(**changes: Any) -> PrivateClassifier:
+def classifier(**changes):
     return PrivateClassifier(GaussianNB(), GaussianNB(), **{**VOTED, "epsilon": 1.0, "delta": 1e-5, **changes})
 
 
-def labels(**how: Any) -> LabelPrivateClassifier:
+def labels(**how):
     small = {"epsilon": 0.5, "delta": 1e-6, "allow_hopeless": True}
     return LabelPrivateClassifier(GaussianNB(), GaussianNB(), **VOTED, **small, **how)
 
 
-def direct(**how: Any) -> PrivateLogisticRegression:
+def direct(**how):
     return PrivateLogisticRegression(classes=[0, 1], epsilon=1.0, delta=1e-5, **how)
 
 
-def shards(**how: Any) -> SubsampleAggregate:
+def shards(**how):
     return SubsampleAggregate(epsilon=4.0, delta=1e-5, n_shards=60, cutoff=1, n_queries=2, n_jobs=1, **how)
 
 
-def prediction(**how: Any) -> AgnosticPrediction:
+def prediction(**how):
     return AgnosticPrediction(concepts=BITS, epsilon=2.0, alpha=0.3, beta=0.1, n_queries=2, **how)
 
 
-def on_the_line(learner: Any) -> Any:
+def on_the_line(learner):
     return learner.fit(LINE, (LINE[:, 0] > 7).astype(int))
 
 
-FITS: dict[str, tuple[Callable[..., Any], float, float]] = {  # a fit, and its ε and δ
+FITS = {  # a fit, and its ε and δ
     "PrivateClassifier": (lambda **how: classifier(**how).fit(X, Y, public=POOL), 1.0, 1e-5),
     "LabelPrivateClassifier": (lambda **how: labels(**how).fit(X, Y), 0.5, 1e-6),
     "PrivateLogisticRegression": (lambda **how: direct(**how).fit(X, Y, public=POOL), 1.0, 1e-5),
@@ -82,13 +78,12 @@ def of_privacy(caught):
     return [each for each in caught if each.category is PrivacyWarning]  # beside cautions, on so few rows
 
 
-def sums(message: str) -> tuple[float, float]:
+def sums(message):
     found = re.search(r"together they spend ε = (\S+) and δ = (\S+),", message)
     assert found is not None, message
     return float(found[1]), float(found[2])
 
 
-@pytest.mark.heavy
 @pytest.mark.heavy_cases(5)
 @pytest.mark.parametrize("second", FITS)
 @pytest.mark.parametrize("first", ["PrivateClassifier", "ExponentialLearner"])
@@ -108,6 +103,7 @@ def test_the_second_fit_without_a_ledger_warns_with_the_sum(first, second):
     assert made.guarantee_.epsilon <= budget[0]
 
 
+@pytest.mark.quick
 def test_it_is_a_warning_of_ours_that_everybody_can_name():
     assert issubclass(PrivacyWarning, QuorateWarning)
     assert issubclass(QuorateWarning, UserWarning)
@@ -139,13 +135,6 @@ def test_a_cross_validation_or_a_search_is_refused_before_anything_is_charged(ki
         classifier().fit(X, Y, public=POOL)  # the first fit of this process
 
 
-@pytest.mark.heavy
-def test_a_seeded_fit_has_no_guarantee_and_may_be_searched():
-    scores = cross_val_score(classifier(unsafe_noise_seed=1), X, Y, cv=2, params={"public": POOL})
-    assert np.isfinite(scores).all()
-
-
-@pytest.mark.heavy
 def test_a_fit_in_a_worker_process_says_that_it_does_not_see_the_others(monkeypatch):
     monkeypatch.setattr(multiprocessing, "parent_process", lambda: object())
     with pytest.warns(PrivacyWarning, match="in a worker process: its guarantee counts this fit alone"):
@@ -154,33 +143,26 @@ def test_a_fit_in_a_worker_process_says_that_it_does_not_see_the_others(monkeypa
         classifier().fit(X, Y, public=POOL)
 
 
-@pytest.mark.heavy
 def test_workers_of_joblib_are_known_as_such():
     from joblib import Parallel, delayed
 
     assert all(Parallel(n_jobs=2)(delayed(in_a_worker)() for _ in range(2)))
 
 
-def in_a_worker() -> bool:
+def in_a_worker():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         UncountedFits().begin(Budget(1.0, 1e-5))
     return "worker process" in str(of_privacy(caught)[0].message)
 
 
-@pytest.mark.heavy
-@pytest.mark.parametrize(
-    "how", [{"unsafe_noise_seed": 1}, {"ledger": Ledger(budget=Budget(99.0, 1e-2))}], ids=["seeded", "ledger"]
-)
-def test_what_a_ledger_counts_or_promises_nothing_does_not_warn(how):
+@pytest.mark.parametrize("seeded", [True, False])
+def test_what_a_ledger_counts_or_promises_nothing_does_not_warn(seeded):
     for fit, *_ in FITS.values():
-        if "ledger" in how:
-            how = {"ledger": Ledger(budget=Budget(99.0, 1e-2))}
-        fit(**how)
+        fit(**({"unsafe_noise_seed": 1} if seeded else {"ledger": Ledger(budget=Budget(99.0, 1e-2))}))
     FITS["PrivateClassifier"][0]()  # the first of its kind
 
 
-@pytest.mark.heavy
 def test_a_fit_that_charged_nothing_is_none():
     with pytest.raises(InvalidParameter):
         classifier(queries=10_000).fit(X, Y, public=POOL)
@@ -190,15 +172,6 @@ def test_a_fit_that_charged_nothing_is_none():
         fit.fit(X, Y, public=POOL)
 
 
-@pytest.mark.heavy
-def test_asking_is_no_fit():
-    fit = classifier(online_answers=3, epsilon=4.0).fit(X, Y, public=POOL)
-    assert len(fit.ask(X[:3])) == 3
-    with pytest.raises(BudgetExhausted):
-        fit.ask(X[3:9])
-
-
-@pytest.mark.heavy
 def test_where_warnings_are_errors_nothing_is_charged_and_nothing_counted():
     classifier().fit(X, Y, public=POOL)
     again = classifier()

@@ -1,12 +1,8 @@
 """What a stranger gets wrong: one line that names the cause, what it got and what to do; nothing is charged or lost."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -40,7 +36,7 @@ from quorate.mechanisms import GaussianNoisyMax
 PUBLIC = PublicPool(POOL)
 NAMES = ["a", "b", "c", "d"]
 FRAME, FRAMED = pl.DataFrame(X, schema=NAMES), pl.DataFrame(POOL, schema=NAMES)
-BUDGET: dict[str, Any] = {"epsilon": 4.0, "delta": 1e-5}
+BUDGET = {"epsilon": 4.0, "delta": 1e-5}
 
 
 @dataclass
@@ -51,10 +47,10 @@ class Place:
     done: PrivateClassifier
 
     @property
-    def ledger(self) -> Path:
+    def ledger(self):
         return self.folder / "ledger.db"
 
-    def fit(self, X: Any = X, y: Any = Y, public: Any = PUBLIC, groups: Any = None, **arguments: Any) -> Any:
+    def fit(self, X=X, y=Y, public=PUBLIC, groups=None, **arguments):
         clf = classifier(**{"ledger": self.ledger, **arguments})
         return clf.fit(X, y, public=public, groups=groups)
 
@@ -62,22 +58,22 @@ class Place:
 class Parts:
     """What a data set of pyarrow looks like: many files, none of which is read yet."""
 
-    def to_table(self) -> Any:
+    def to_table(self):
         raise AssertionError("the owner calls it")
 
 
-def nan_at(values: Any, place: int = 3) -> Any:
+def nan_at(values, place=3):
     changed = np.asarray(values).astype(float)
     changed[place] = np.nan
     return changed
 
 
-def holding_ledger(place: Place) -> None:
+def holding_ledger(place):
     with Ledger(place.folder / "busy.db", budget=Budget(9.0, 1e-3)):
         place.fit(ledger=place.folder / "busy.db")
 
 
-def other_budget(place: Place) -> None:
+def other_budget(place):
     with Ledger(place.folder / "other.db", budget=Budget(0.5, 1e-5)):
         pass
     place.fit(ledger=place.folder / "other.db")
@@ -86,7 +82,7 @@ def other_budget(place: Place) -> None:
 class Net:
     """A net of torch, as far as its class and methods tell: it trains by `train`."""
 
-    def train(self, mode: bool = True) -> Net:
+    def train(self, mode=True):
         return self
 
 
@@ -96,25 +92,25 @@ Net.__module__ = "torch.nn.modules.container"
 class NoFit:
     """A student that cannot be fitted."""
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X):
         return X
 
 
 class Plain(NoFit):
     """A class that knows nothing of scikit-learn."""
 
-    def fit(self, X: Any, y: Any) -> None:
+    def fit(self, X, y):
         """Learn nothing."""
 
 
 DIRECT = PrivateLogisticRegression(classes=[0, 1], **BUDGET)
-SHARDS: dict[str, Any] = {**BUDGET, "n_shards": 60, "cutoff": 1, "n_queries": 2, "n_jobs": 1}
+SHARDS = {**BUDGET, "n_shards": 60, "cutoff": 1, "n_queries": 2, "n_jobs": 1}
 
 # What a fit is given in place of what is sound, and what the line has to say: cause, what was got, what to do.
 # A class of errors stands before it where it matters.
 GAPS = X.copy()
 GAPS[3, 1] = np.nan
-FITS: dict[str, tuple[dict[str, Any], tuple[Any, ...]]] = {
+FITS = {
     "classes of another type": (
         {"classes": ["no", "yes"]},
         ("y: a label outside classes was found", "declared: 'no', 'yes'"),
@@ -124,15 +120,10 @@ FITS: dict[str, tuple[dict[str, Any], tuple[Any, ...]]] = {
     "the number of classes": ({"classes": 2}, ("classes must be a list", "got 2")),
     "epsilon as a text": ({"epsilon": "1"}, ("epsilon must be a number > 0, got '1'", "epsilon=1.0")),
     "epsilon of zero": ({"epsilon": 0}, ("epsilon must be a number > 0, got 0",)),
-    "epsilon not a number": ({"epsilon": float("nan")}, ("epsilon must be", "got nan")),
-    "epsilon True": ({"epsilon": True}, ("epsilon must be", "got True")),
-    "epsilon infinite": ({"epsilon": float("inf")}, ("epsilon must be", "got inf")),
     "delta of zero": ({"delta": 0}, ("delta must be a number > 0 and < 1, got 0", "delta=1e-6")),
     "delta of one": ({"delta": 1}, ("delta must be", "got 1", "below 1 / number of units")),
-    "delta as a text": ({"delta": "1e-5"}, ("delta must be", "got '1e-5'")),
     "no teachers": ({"n_teachers": 0}, ("n_teachers must be a whole number >= 1, got 0", '"auto" chooses it')),
     "more teachers than rows": ({"n_teachers": N + 1}, ("n_teachers=301", "records", 'Take n_teachers="auto"')),
-    "a fraction of teachers": ({"n_teachers": 10.0}, ("n_teachers must be", "got 10.0")),
     "a fitted teacher": ({"teacher": GaussianNB().fit(POOL, POOL[:, 0] > 0)}, ("already fitted", "unfitted")),
     "a teacher class": ({"teacher": GaussianNB}, ("must be an instance, got the class GaussianNB", "()")),
     "a teacher by name": ({"teacher": "logistic"}, ("must have fit and predict, got str",)),
@@ -211,9 +202,7 @@ FITS: dict[str, tuple[dict[str, Any], tuple[Any, ...]]] = {
     "one class": ({"classes": [0]}, (InvalidParameter, "must be a list of at least two labels, got [0]")),
     "a set of classes": ({"classes": {0, 1}}, (InvalidParameter, "a set has no order")),
     "epsilon below the ledger's unit": ({"epsilon": 1e-10}, (InvalidParameter, "at least 1e-9")),
-    "delta NaN": ({"delta": float("nan")}, (InvalidParameter, "got nan")),
     "delta below the ledger's unit": ({"delta": 1e-20}, (InvalidParameter, "at least 1e-18")),
-    "teachers as a truth value": ({"n_teachers": True}, (InvalidParameter, "n_teachers must be a whole number")),
     "a declared n above the truth": ({"n_teachers": "auto", "n_records": 10**9}, (DataRefused, "the true number of")),
     "more queries than points": ({"queries": M + 1}, (InvalidParameter, "ask at most that many")),
     "queries in words": ({"queries": "most"}, (InvalidParameter, "queries must be a whole number")),
@@ -232,21 +221,19 @@ FITS: dict[str, tuple[dict[str, Any], tuple[Any, ...]]] = {
         (DataRefused, "Input contains NaN in column 1"),
     ),
     "infinity": ({"X": np.where(np.isnan(GAPS), np.inf, GAPS)}, (DataRefused, "infinity in column 1")),
-    "no label at all": ({"y": [None] * N}, (DataRefused, "a label is missing")),
     "the private rows as the pool": ({"public": PublicPool(X)}, (DataRefused, "the private rows again")),
     "the private rows shuffled": ({"public": PublicPool(X[::-1].copy())}, (DataRefused, "the private rows again")),
-    "an id that is missing": ({"groups": [None, *range(1, N)]}, ("unit ids are missing",)),
 }
 
 
-def fitted_with(changes: dict[str, Any]) -> Callable[[Place], Any]:
+def fitted_with(changes):
     return lambda place: place.fit(**changes)
 
 
 # All else that is done, and what the line has to say.
-WRONG: dict[str, tuple[Callable[[Place], Any], Sequence[Any]]] = {
+WRONG = {
     **{name: (fitted_with(changes), said) for name, (changes, said) in FITS.items()},
-    # --- what an estimator is made with
+    # --- what an estimator is made with, and arguments of fit
     "classes forgotten": (lambda p: PrivateClassifier(**BUDGET).fit(X, Y, public=PUBLIC), ("classes= is required",)),
     "epsilon forgotten": (
         lambda p: PrivateClassifier(classes=[0, 1]).fit(X, Y, public=PUBLIC),
@@ -257,6 +244,10 @@ WRONG: dict[str, tuple[Callable[[Place], Any], Sequence[Any]]] = {
     "the target": (lambda p: PrivateRegressor(target="price"), ("no argument 'target'; what is to be predicted is y",)),
     "a seed": (lambda p: PrivateClassifier(seed=0), ("no argument 'seed'", "unsafe_noise_seed=")),
     "a model": (lambda p: PrivateLogisticRegression(model=1), ("teacher= and student= of PrivateClassifier",)),
+    "groups misspelled": (
+        lambda p: classifier(ledger=p.ledger).fit(X, Y, public=PUBLIC, grups=Y),
+        ("no argument 'grups'", 'did you mean "groups"?', "Nothing was charged"),
+    ),
     "an argument misspelled": (
         lambda p: SubsampleAggregate(**SHARDS, epsilom=1),
         ("no argument 'epsilom'", 'did you mean "epsilon"'),
@@ -290,10 +281,6 @@ WRONG: dict[str, tuple[Callable[[Place], Any], Sequence[Any]]] = {
     "weights of rows": (
         lambda p: classifier(ledger=p.ledger).fit(X, Y, public=PUBLIC, sample_weight=Y),
         ("fit has no argument 'sample_weight'", "leave it out"),
-    ),
-    "groups misspelled": (
-        lambda p: classifier(ledger=p.ledger).fit(X, Y, public=PUBLIC, grups=Y),
-        ("no argument 'grups'", 'did you mean "groups"?', "Nothing was charged"),
     ),
     "a pool where there is none": (
         lambda p: LabelPrivateClassifier(classes=[0, 1], **BUDGET).fit(X, Y, public=PUBLIC),
@@ -383,7 +370,7 @@ def others():
     words = np.random.default_rng(0).choice(["good", "poor", "film", "plot", "seen"], (N + 60, 8))
     texts = [" ".join(each) for each in words]
     pool, texts = PublicPool(texts[N:]), texts[:N]
-    direct: dict[str, Any] = {"classes": [0, 1], **BUDGET, "n_records": N, "rounds": 2}
+    direct = {"classes": [0, 1], **BUDGET, "n_records": N, "rounds": 2}
     labels = LabelPrivateClassifier(classes=[0, 1], **BUDGET, n_teachers=10, queries=40, n_jobs=1)
     return {
         "direct": PrivateLogisticRegression(**direct).fit(X, Y, public=PUBLIC),
@@ -395,7 +382,7 @@ def others():
 
 
 ONE_ROW, ONE_TEXT = ("got one row or one column", "X.reshape(1, -1)"), ("got one text", "write [text]")
-ASKED: list[tuple[str, Any, tuple[str, ...]]] = [
+ASKED = [
     ("direct", X[0], ONE_ROW),
     ("direct", list(X[0]), ONE_ROW),
     ("direct", "a text", ("got a text",)),
@@ -447,8 +434,8 @@ def test_python_says_it_in_one_line_and_charges_nothing(name, done, tmp_path):
 
 ROWS = np.random.default_rng(0).normal(size=(60, 3))
 LABELS = (ROWS[:, 0] > 0).astype(int)
-COMMON: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-5, "unsafe_noise_seed": 1}
-GIVEN: dict[type, dict[str, Any]] = {
+COMMON = {"epsilon": 1.0, "delta": 1e-5, "unsafe_noise_seed": 1}
+GIVEN = {
     PrivateClassifier: {**COMMON, "classes": [0, 1], "n_records": 60, "n_teachers": 4, "allow_hopeless": True},
     LabelPrivateClassifier: {**COMMON, "classes": [0, 1], "n_teachers": 4, "allow_hopeless": True},
     PrivateLogisticRegression: {**COMMON, "classes": [0, 1], "n_records": 60},
@@ -472,7 +459,7 @@ def test_a_wrong_argument_is_named_with_what_it_got(kind, name, wrong):
     assert "\n" not in words
 
 
-def _fit(made: Any) -> None:
+def _fit(made):
     if isinstance(made, (SubsampleAggregate, LabelPrivateClassifier)):
         made.fit(ROWS, LABELS)
     else:
@@ -486,24 +473,11 @@ def test_nothing_is_left_in_the_place_of_a_wrong_ledger(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-# What a stranger types in a folder: a change of quorate.toml, the command, and what the line has to say. Most such
-# lines are those of tests/folder/test_refusals.py.
-Typed = tuple[tuple[str, str] | None, str, tuple[str, ...]]
-TYPED: dict[str, Typed] = {
+TYPED = {
     "epsilon as a text": (
         ("epsilon = 4.0", 'epsilon = "4"'),
         "check {root}",
         ("[budget] epsilon must be a number > 0, got '4'", "write it without quotes"),
-    ),
-    "more teachers than rows": (
-        ("count = 12", "count = 1200"),
-        "run {root}",
-        ("[teachers] count = 1200", 'Take [teachers] count = "auto"'),
-    ),
-    "a label column misspelled": (
-        ('label = "ill"', 'label = "il"'),
-        "check {root}",
-        ("no column 'il'", "did you mean 'ill'"),
     ),
     "a page in no folder": (
         ("[data]", "[data]\nn_records = 400"),
@@ -511,15 +485,13 @@ TYPED: dict[str, Typed] = {
         ("there is no folder /nonexistent", "create it first"),
     ),
     "a report before the run": (None, "report {root}", ("has no finished run yet", "quorate run")),
-    "an export before the run": (None, "export {root} --to {root}/out", ("has no finished run yet", "quorate run")),
 }
 
 
-def typed(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+def typed(capsys, *arguments):
     with pytest.raises(SystemExit) as stop:
         main([str(each) for each in arguments])
     out, err = capsys.readouterr()
-    assert isinstance(stop.value.code, int)
     return stop.value.code, out, err
 
 

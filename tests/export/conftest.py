@@ -5,6 +5,7 @@ import shutil
 import pytest
 from tests.folder.conftest import cli, write_run
 
+from quorate.export.package import export_package
 from quorate.folder.batch import load_run
 from quorate.folder.methods import execute
 
@@ -25,13 +26,9 @@ def votes_run(tmp_path_factory):
 
 @pytest.fixture
 def run(votes_run, tmp_path):
-    """A copy of that run, of this test's own."""
     return shutil.copytree(votes_run, tmp_path / "ward-7")
 
 
 @pytest.fixture(scope="session")
 def made(votes_run, tmp_path_factory):
-    """The airlock package of the run, with both files of the model."""
-    from quorate.export.package import export_package
-
     return export_package(votes_run, tmp_path_factory.mktemp("package") / "ward-7.zip", kind="tre", model="both")

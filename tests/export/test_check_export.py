@@ -13,11 +13,14 @@ import zipfile
 
 import numpy as np
 import pytest
+from sklearn.dummy import DummyClassifier
+from sklearn.tree import DecisionTreeClassifier
 
 from quorate.accounting.guarantee import SEEDED
 from quorate.cli import main
+from quorate.deferred import skops
 from quorate.errors import PreconditionFailed
-from quorate.export import check, container
+from quorate.export import check, container, package
 from quorate.export.check import check_export
 from quorate.export.container import UnsafePackageError, read_package, zipped
 from quorate.export.contents import ExportReceipt, as_json, sum_of
@@ -217,10 +220,6 @@ def pickle_inside_the_model(files):
 
 def model_exchanged_with_the_manifest(files):
     """The manifest is edited consistently, and the receipt is not."""
-    from sklearn.dummy import DummyClassifier
-
-    from quorate.deferred import skops
-
     other = DummyClassifier(strategy="constant", constant="no").fit([[0.0]], ["no"])
     return covered({**files, "student.skops": skops.io.dumps(other)})
 
@@ -281,10 +280,6 @@ def onnx_that_reads_other_files(files):
 
 
 def model_that_wants_trust():
-    from sklearn.tree import DecisionTreeClassifier
-
-    from quorate.deferred import skops
-
     return skops.io.dumps(DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1]))
 
 
@@ -521,8 +516,6 @@ def test_a_folder_with_a_link_or_a_folder_in_it_is_not_read(made, tmp_path):
 
 
 def test_a_package_that_its_own_check_would_fail_is_not_written(votes_run, tmp_path, monkeypatch, capsys):
-    from quorate.export import package
-
     monkeypatch.setattr(package, "cover_sheet", lambda *_: "cbuiltins\nprint\n.")
     with pytest.raises(SystemExit) as stop:
         main(["export", str(votes_run), "--format", "tre", "--to", str(tmp_path / "out.zip")])

@@ -12,7 +12,7 @@ from tests.ensemble.teachers.prompted.stand_in import endpoint
 from tests.export.test_check_export import covered, edited, fails, fitted
 from tests.folder.test_prompted import write
 
-from quorate.export import check, container
+from quorate.export import check, container, file_checks
 from quorate.export.check import check_export, check_files
 from quorate.export.container import UnsafePackageError, read_package, unpacked, zipped
 from quorate.export.contents import MEANING, NEEDED, OPTIONAL, as_json
@@ -140,20 +140,15 @@ def test_what_is_no_pickle_is_not_taken_for_one(honest):
     assert not failing(honest)
 
 
-def hidden_behind_a_byte(files):
-    return {**files, "labels.csv": b"#" + zipped({"0.npy": header("(1,)", "'|O'")})}
-
-
-def hidden_in_a_sparse_matrix(files):
-    return with_part(files, b"#" + zipped({"data.npy": header("(1,)", "'|O'")}), "1.npz")
-
-
-def zip_files_in_zip_files(files):
-    return with_part(files, zipped({"0.zip": zipped({"0.zip": b"#" + zipped({"a": b"1"})})}), "1.npz")
+HIDDEN = {
+    "behind a byte": lambda files: {**files, "labels.csv": b"#" + zipped({"0.npy": header("(1,)", "'|O'")})},
+    "in a matrix": lambda files: with_part(files, b"#" + zipped({"data.npy": header("(1,)", "'|O'")}), "1.npz"),
+    "deep": lambda files: with_part(files, zipped({"0.zip": zipped({"0.zip": b"#" + zipped({"a": b"1"})})}), "1.npz"),
+}
 
 
 @pytest.mark.default_cases(1)
-@pytest.mark.parametrize("tamper", [hidden_behind_a_byte, hidden_in_a_sparse_matrix, zip_files_in_zip_files])
+@pytest.mark.parametrize("tamper", HIDDEN.values(), ids=HIDDEN)
 def test_a_zip_file_is_looked_into_wherever_it_begins(honest, tamper):
     assert "pickle" in failing(fitted(tamper(honest)))
 
@@ -169,8 +164,6 @@ def test_a_sparse_matrix_in_a_model_is_no_harm(honest):
 
 @pytest.mark.heavy
 def test_inner_zip_files_share_one_bound(honest, monkeypatch):
-    from quorate.export import file_checks
-
     bomb = zipped({"0.npy": bytes(1 << 20)})
     files = fitted({**honest, "labels.csv": bomb, "audit.json": bomb})
     monkeypatch.setattr(file_checks, "MOST_MODEL_BYTES", (1 << 20) + (1 << 19))

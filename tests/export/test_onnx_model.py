@@ -16,6 +16,7 @@ from sklearn.preprocessing import Normalizer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from tests.folder.conftest import write_run
 
+from quorate import PrivateClassifier, PublicPool
 from quorate.data.encoding import public_encoder
 from quorate.data.feature_maps.composed import feature_map_for
 from quorate.data.feature_maps.first_maps import PatchFeatures
@@ -48,6 +49,9 @@ def numbers(n=200):
     return X, np.array(["no", "maybe", "yes"])[np.clip((X[:, 0] + X[:, 1] ** 2).astype(int), 0, 2)]
 
 
+X, y = numbers()
+
+
 def said_by(content, fed):
     session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
     single = {each.name for each in session.get_inputs() if each.type == "tensor(float)"}
@@ -68,7 +72,6 @@ def said_by(content, fed):
 @pytest.mark.parametrize("frame", [False, True], ids=["array", "frame"])
 def test_it_says_of_new_rows_what_the_student_says(model, frame):
     """New rows, since on the rows of the comparison a student that differs is refused."""
-    X, y = numbers()
     rows = pl.DataFrame(X, schema=["a", "b", "c", "d"]) if frame else X
     model.fit(rows[:150], y[:150])
     found = onnx_student(model, rows[:50])
@@ -124,7 +127,6 @@ def test_the_student_of_a_run_is_the_same_in_both_files(votes_run):
 )
 def test_columns_keep_their_names_whatever_they_are(names):
     """Each value goes to its own column, also where names differ by signs alone; or the conversion is refused."""
-    X, y = numbers()
     rows = pl.DataFrame(X, schema=names)
     model = LogisticRegression().fit(rows, y)
     try:
@@ -139,7 +141,6 @@ def test_columns_keep_their_names_whatever_they_are(names):
 
 
 def test_a_column_with_a_name_of_the_file_itself_is_refused():
-    X, y = numbers()
     rows = pl.DataFrame(X, schema=["label", "b", "c", "d"])
     with pytest.raises(PreconditionFailed, match=r"cannot be called 'label'|differs from it"):
         onnx_student(LogisticRegression().fit(rows, y), rows)
@@ -148,7 +149,6 @@ def test_a_column_with_a_name_of_the_file_itself_is_refused():
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("classes", [[False, True], [0, 1], [3, 7], ["a", "é"]], ids=str)
 def test_classes_of_every_kind_come_out_as_they_are(classes):
-    X, y = numbers()
     model = LogisticRegression().fit(X, np.array(classes)[(y == "no").astype(int)])
     found = onnx_student(model, X)
     assert set(said_by(found.content, {"rows": X})[0].tolist()) == set(classes)
@@ -158,7 +158,6 @@ def test_classes_of_every_kind_come_out_as_they_are(classes):
 @pytest.mark.parametrize("classes", [["a", "é"], [0, 1], [False, True], [3, 7]], ids=str)
 @pytest.mark.parametrize("tree", [False, True])
 def test_a_threshold_leaves_with_the_model(classes, tree):
-    X, y = numbers()
     model = RandomForestClassifier(10, random_state=0) if tree else LogisticRegression()
     model.fit(X, np.array(classes)[(y == "yes").astype(int)])
     for positive in classes:
@@ -172,7 +171,6 @@ def test_a_threshold_leaves_with_the_model(classes, tree):
 
 
 def test_a_temperature_leaves_with_the_model_and_a_threshold_of_costs_on_it():
-    X, y = numbers()
     labels = np.where(y == "no", "no", "yes")
     model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X[:150], labels[:150])
     calibrated = at_temperature(model, 2.5)
@@ -186,7 +184,6 @@ def test_a_temperature_leaves_with_the_model_and_a_threshold_of_costs_on_it():
 
 
 def test_what_cannot_be_converted_is_refused_by_name_with_the_reason():
-    X, y = numbers()
     with pytest.raises(PreconditionFailed, match=r"cannot leave as ONNX: skl2onnx says: .*HistGradientBoosting"):
         onnx_student(HistGradientBoostingClassifier(max_iter=3).fit(X, y), X)
     linear = make_pipeline(Nystroem(kernel="linear", n_components=5), LogisticRegression()).fit(X, y)
@@ -230,7 +227,6 @@ def test_a_word_that_stands_for_a_missing_one_cannot_be_a_value():
 )
 def test_a_converted_file_that_says_something_else_is_refused(monkeypatch, sign, off, told):
     """The cheating twin: a converter that hands over another model."""
-    X, y = numbers()
     honest, other = LogisticRegression().fit(X, y), LogisticRegression().fit(sign * X, y)
     other.intercept_ = other.intercept_ + np.array([off, 0, 0])
     real = onnx_model._converted
@@ -241,15 +237,12 @@ def test_a_converted_file_that_says_something_else_is_refused(monkeypatch, sign,
 
 def test_without_the_extra_the_command_that_installs_it_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "skl2onnx", None)
-    X, y = numbers()
     with pytest.raises(PreconditionFailed, match=r'pip install "quorate\[onnx\]"'):
         onnx_student(LogisticRegression().fit(X, y), X)
 
 
 @pytest.mark.heavy
 def test_an_estimator_writes_either_file_by_the_name(tmp_path):
-    from quorate import PrivateClassifier, PublicPool
-
     X, y = numbers(400)
     pool = pl.DataFrame(X[:60], schema=["a", "b", "c", "d"])
     clf = PrivateClassifier(
@@ -303,7 +296,6 @@ def test_onnx_of_patches():
 
 
 def with_columns(root):
-    """Add codes that look like numbers, dates, and names that are to be left out."""
     for table in ("private", "public", "evaluation"):
         rows = pl.read_csv(root / f"{table}.csv")
         places = range(len(rows))
@@ -315,7 +307,6 @@ def with_columns(root):
 
 
 def with_images(root):
-    """Files of pixels in place of the columns."""
     rng = np.random.default_rng(4)
     (root / "images").mkdir()
     for table in ("private", "public"):
@@ -402,7 +393,6 @@ def test_the_program_beside_a_model_reads_a_table_as_the_run_does(written, numbe
     file = StudentFile(rows="table", columns=columns)
     program = {"__name__": "read_table"}
     script = table_script(SimpleNamespace(student_file=file))
-    assert script is not None
     exec(script, program)  # noqa: S102 - our own
     assert program["converted"](table)["c"].to_list() == ["north", None if written else "k.A.", "süd", None]
     read = program["converted"](table)

@@ -1,10 +1,6 @@
 """Small seeded fits of the estimators, for each mechanism and unit."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
 
 import numpy as np
 from tests.golden.pinned import DELTA, SEED, guarantee, ledger, lines, pinned, processes
@@ -37,7 +33,7 @@ POOL = np.round(_CENTRES[np.arange(N_PUBLIC) % 3] + 1.5 * _rng.normal(size=(N_PU
 PEOPLE = np.arange(N) // 2
 
 #: What is given as ``mechanism=``: a name leaves the noise to the budget.
-TWO_CLASSES: Mapping[str, Any] = {
+TWO_CLASSES = {
     "auto": "auto",
     "GaussianNoisyMax": "GaussianNoisyMax",
     "NoisyCounts": "NoisyCounts",
@@ -53,7 +49,7 @@ TWO_CLASSES: Mapping[str, Any] = {
     "StableSparseVector": StableSparseVector(epsilon=11.0, delta=5e-6, cutoff=3, n_queries=ANSWERS),
     "SoftLabel": SoftLabel(epsilon=11.0, delta=5e-6, cutoff=3, n_queries=ANSWERS, bins=3),
 }
-THREE_CLASSES: Mapping[str, Any] = {
+THREE_CLASSES = {
     "NoisyCounts": NoisyCounts(sigma=3.0),
     "GaussianNoisyMax": GaussianNoisyMax(sigma=3.0),
     "ConfidentNoisyMax": ConfidentNoisyMax(5.0, 12.0, 4.0),
@@ -68,8 +64,7 @@ THREE_CLASSES: Mapping[str, Any] = {
 }
 
 
-def classified(mechanism: Any, *, classes: int, unit: str) -> dict[str, Any]:
-    """Fit a ``PrivateClassifier``, and ask it two points."""
+def classified(mechanism, *, classes, unit):
     with pinned(), ledger(EPSILON) as book:
         made = PrivateClassifier(
             classes=list(range(classes)), epsilon=EPSILON, delta=DELTA, n_teachers=K, queries="all",
@@ -85,8 +80,7 @@ def classified(mechanism: Any, *, classes: int, unit: str) -> dict[str, Any]:
         }
 
 
-def label_private(mechanism: Any, *, unit: str) -> dict[str, Any]:
-    """Fit a ``LabelPrivateClassifier``."""
+def label_private(mechanism, *, unit):
     with pinned(), ledger(EPSILON) as book:
         made = LabelPrivateClassifier(
             classes=[0, 1], epsilon=EPSILON, delta=DELTA, n_teachers=K, queries=N_PUBLIC, mechanism=mechanism,
@@ -96,7 +90,7 @@ def label_private(mechanism: Any, *, unit: str) -> dict[str, Any]:
         return {"guarantee": guarantee(made.guarantee_), "ledger": lines(book), "released": _released(made)}
 
 
-def _asked(made: PrivateClassifier) -> Any:
+def _asked(made):
     """Return the answers to two points, or the refusal of a mechanism that has closed."""
     try:
         return made.ask(X[:2])
@@ -104,7 +98,7 @@ def _asked(made: PrivateClassifier) -> Any:
         return str(refusal)
 
 
-def _released(made: Any) -> dict[str, Any]:
+def _released(made):
     released = made.released_
     return {
         "queries": made.queries_.tolist(),
@@ -114,23 +108,21 @@ def _released(made: Any) -> dict[str, Any]:
     }
 
 
-def widest(X: Any, y: Any) -> int:
-    """Return the column that varies most."""
+def widest(X, y):
     return int(X.var(axis=0).argmax())
 
 
-def middle(X: Any, y: Any) -> int:
+def middle(X, y):
     """Return the median of the first column, to whole tens."""
     return round(float(np.median(X[:, 0])) / 10) * 10
 
 
-def unlike(X: Any, y: Any) -> str:
+def unlike(X, y):
     """Return something that no two shards share."""
     return repr(X.tolist())
 
 
-def aggregated(calibration: str, *, unit: str) -> dict[str, Any]:
-    """Ask a ``SubsampleAggregate`` four questions, one of them twice."""
+def aggregated(calibration, *, unit):
     with pinned(), ledger(40.0, 1e-3) as book:
         made = SubsampleAggregate(
             epsilon=40.0, delta=1e-3, n_shards=40, cutoff=2, n_queries=12, calibration=calibration,
@@ -141,8 +133,7 @@ def aggregated(calibration: str, *, unit: str) -> dict[str, Any]:
         return {"guarantee": guarantee(made.guarantee_), "ledger": lines(book), "released": {"asked": asked}}
 
 
-def cases() -> dict[str, Callable[[], dict[str, Any]]]:
-    """Return each fit under its name."""
+def cases():
     return {
         **{
             f"PrivateClassifier, {name}, {unit}": partial(classified, mechanism, classes=2, unit=unit)

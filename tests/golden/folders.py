@@ -1,15 +1,11 @@
 """Small seeded runs in a folder, by the command line: each mechanism, each strategy."""
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import io
-from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from tests.golden.fits import CODES, POOL, X
 from tests.golden.pinned import SEED, guarantee, lines, pinned
@@ -47,7 +43,7 @@ allow_hopeless = true
 {run}
 """
 
-MECHANISMS: Mapping[str, str] = {
+MECHANISMS = {
     "auto": "online_answers = 3",
     "GaussianNoisyMax": "",
     "NoisyCounts": "",
@@ -64,8 +60,7 @@ MECHANISMS: Mapping[str, str] = {
 STRATEGIES = ("core-set", "k-means", "margin", "oracular-cal", "disagreement")
 
 
-def write(root: Path, *, mechanism: str = "", queries: str = '"all"', budget: str = "", student: str = "",
-          run: str = f"unsafe_noise_seed = {SEED}") -> Path:  # fmt: skip
+def write(root, *, mechanism="", queries='"all"', budget="", student="", run=f"unsafe_noise_seed = {SEED}"):
     """Write a folder that a run may start from."""
     root.mkdir(parents=True, exist_ok=True)
     for name, rows, labels in (("private", X, CODES % 2), ("public", POOL, None)):
@@ -75,13 +70,12 @@ def write(root: Path, *, mechanism: str = "", queries: str = '"all"', budget: st
             for i, row in enumerate(rows.tolist()):
                 writer.writerow([*row, *([] if labels is None else [("no", "yes")[labels[i]]])])
     (root / "quorate.toml").write_text(
-        SETTINGS.format(mechanism=mechanism, queries=queries, budget=budget, student=student, run=run),
-        encoding="utf-8",
+        SETTINGS.format(mechanism=mechanism, queries=queries, budget=budget, student=student, run=run), encoding="utf-8"
     )
     return root
 
 
-def command(*arguments: object) -> tuple[int, str]:
+def command(*arguments):
     """Run ``quorate`` in this process; return its exit code and what it printed."""
     said = io.StringIO()
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
@@ -92,7 +86,7 @@ def command(*arguments: object) -> tuple[int, str]:
     return 0, said.getvalue()
 
 
-def run(**settings: str) -> dict[str, Any]:
+def run(**settings):
     """Run ``quorate run`` in a fresh folder; return what it wrote."""
     with TemporaryDirectory() as place, pinned():
         root = write(Path(place) / "run", **settings)
@@ -112,8 +106,7 @@ def run(**settings: str) -> dict[str, Any]:
         }
 
 
-def cases() -> dict[str, Callable[[], dict[str, Any]]]:
-    """Return each run under its name."""
+def cases():
     return {
         **{f"run, {name}": partial(run, mechanism=f'name = "{name}"\n{more}') for name, more in MECHANISMS.items()},
         **{

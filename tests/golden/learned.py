@@ -1,12 +1,9 @@
 """Small seeded fits of the private learners."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from tests.golden.pinned import SEED, guarantee, ledger, lines, pinned
 
 from quorate.learners import (
@@ -31,7 +28,7 @@ X = ((np.arange(520) * 7) % 2**BITS).reshape(-1, 1)
 N_LABELLED = {"SubSampling": len(X), "LabelBoost with the paper's constants": 400}
 
 BASE = ExponentialLearner(concepts=CUTS, epsilon=1.0)
-LEARNERS: Mapping[str, Any] = {
+LEARNERS = {
     "ExponentialLearner": ExponentialLearner(concepts=CUTS, epsilon=2.0),
     "ExponentialLearner of intervals": ExponentialLearner(
         concepts=Intervals(bits=3), epsilon=2.0, selection="exponential"
@@ -50,15 +47,12 @@ LEARNERS: Mapping[str, Any] = {
 }
 
 
-def fitted(learner: Any, n_labelled: int) -> dict[str, Any]:
-    """Fit a learner in a ledger of its own."""
-    from sklearn.base import clone
-
+def fitted(learner, n_labelled):
     with pinned(), ledger(2.0) as book:
         made = clone(learner).set_params(ledger=book, unsafe_noise_seed=SEED)
         rows = X % 2**made.concepts.bits
         made.fit(rows, np.where(np.arange(len(rows)) < n_labelled, (rows[:, 0] < 9).astype(int), UNLABELLED))
-        released: dict[str, Any] = {}
+        released = {}
         if isinstance(made, AgnosticPrediction):
             released["asked"] = made.ask(rows[:2]).tolist()
         else:
@@ -67,8 +61,7 @@ def fitted(learner: Any, n_labelled: int) -> dict[str, Any]:
         return {"guarantee": guarantee(made.guarantee_), "ledger": lines(book), "released": released}
 
 
-def cases() -> dict[str, Callable[[], dict[str, Any]]]:
-    """Return each fit under its name."""
+def cases():
     return {
         f"learner, {name}": partial(fitted, learner, N_LABELLED.get(name, 120)) for name, learner in LEARNERS.items()
     }

@@ -1,14 +1,11 @@
 """All golden files: what is in each, how it is written, and where two versions of it differ."""
 
-from __future__ import annotations
-
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+import re
 from functools import cache
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
 
 from tests.golden import fits, folders, learned, spoken
 from tests.golden.pinned import VERSIONS
@@ -19,22 +16,20 @@ PARTS = ("guarantee", "ledger", "released")  # of a fit or a run, each in a file
 FILES = ("prices", *PARTS, "spoken")
 LAST_BITS = 1e-9  # by how much, relatively, a float may differ from machine to machine
 
-CASES: Mapping[str, Callable[[], dict[str, Any]]] = {**fits.cases(), **folders.cases(), **learned.cases()}
+CASES = {**fits.cases(), **folders.cases(), **learned.cases()}
 
 
 @cache
-def made(case: str) -> dict[str, Any]:
+def made(case):
     """Make one fit or run; once in a process."""
     return CASES[case]()
 
 
-def path_of(file: str) -> Path:
-    """Where a golden file lies."""
+def path_of(file):
     return RECORDED / (f"{file}.txt" if file in ("ledger", "spoken") else f"{file}.json")
 
 
-def write(file: str) -> None:
-    """Make one golden file anew."""
+def write(file):
     if file == "spoken":
         written = spoken.written(spoken.table())
     elif file == "ledger":
@@ -47,10 +42,8 @@ def write(file: str) -> None:
     path_of(file).write_text(written, encoding="utf-8")
 
 
-def _short_lists(text: str) -> str:
+def _short_lists(text):
     """Write a list of numbers on one line."""
-    import re
-
     return re.sub(
         r"\[\s+((?:-?[\d.e+-]+|null)(?:,\s+(?:-?[\d.e+-]+|null))*)\s+\]",
         lambda found: "[" + re.sub(r",\s+", ", ", found.group(1)) + "]",
@@ -59,7 +52,7 @@ def _short_lists(text: str) -> str:
 
 
 @cache
-def recorded(file: str) -> Any:
+def recorded(file):
     """Read a golden file; the ledger's entries as a mapping of cases to lines."""
     text = path_of(file).read_text(encoding="utf-8")
     if file != "ledger":
@@ -68,13 +61,12 @@ def recorded(file: str) -> Any:
     return {block.split("\n")[0].removeprefix("# "): block.split("\n")[1:] for block in blocks}
 
 
-def recorded_versions() -> dict[str, str]:
-    """Return the versions of the libraries that the recorded keys were made from."""
+def recorded_versions():
     first = path_of("ledger").read_text(encoding="utf-8").split("\n", 1)[0]
     return dict(json.loads(first))
 
 
-def differences(recorded: Any, found: Any, place: str = "") -> Iterator[str]:
+def differences(recorded, found, place=""):
     """Yield where two documents differ; floats by more than the last bits."""
     if isinstance(recorded, dict) and isinstance(found, dict):
         for name in {**recorded, **found}:
@@ -89,7 +81,7 @@ def differences(recorded: Any, found: Any, place: str = "") -> Iterator[str]:
         yield f"{place}: {recorded!r} is now {found!r}"
 
 
-def without_keys(lines: list[str]) -> list[str]:
+def without_keys(lines):
     """Return entries without what is made from the libraries' versions."""
     kept = [json.loads(line) for line in lines]
     for entry in kept:

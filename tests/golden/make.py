@@ -5,15 +5,12 @@ the difference with its commit. A difference in ``ledger.txt`` or ``released.jso
 version would see in their ledgers, so it needs a reason.
 """
 
-from __future__ import annotations
-
 import sys
 
 from tests.golden.made import FILES, path_of, write
 
 
-def main(names: list[str]) -> None:
-    """Write the golden files of these names; all where there is none."""
+def main(names):
     for unknown in set(names) - set(FILES):
         sys.exit(f"there is no golden file {unknown!r}; there are {', '.join(FILES)}")
     for name in names or FILES:

@@ -1,15 +1,12 @@
 """What may be pinned so that a fit writes the same bytes again: secrets that are drawn, and the ledger's clock."""
 
-from __future__ import annotations
-
+import inspect
 import json
 import secrets
-from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.metadata import version
-from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -20,7 +17,7 @@ SEED = 20_260_101
 DELTA = 1e-5
 
 
-def last_bits() -> str:
+def last_bits():
     """Return a digest of what linear algebra makes of fixed numbers: it differs between kinds of processors."""
     rows = np.random.default_rng(0).normal(size=(300, 24))
     return sha256(rows.T @ rows + np.linalg.eigh(rows.T @ rows)[1] + np.linalg.qr(rows)[1]).hexdigest()[:16]
@@ -32,7 +29,7 @@ VERSIONS = {**{name: version(name) for name in ("scikit-learn", "numpy")}, "last
 
 
 @contextmanager
-def pinned() -> Iterator[None]:
+def pinned():
     """Every secret that is drawn inside is made of one byte; none of them ever protected anything."""
     with (
         patch.object(secrets, "token_bytes", lambda n=32: b"\x2a" * n),
@@ -41,12 +38,12 @@ def pinned() -> Iterator[None]:
         yield
 
 
-def ledger(epsilon: float, delta: float = DELTA, **how: Any) -> Ledger:
+def ledger(epsilon, delta=DELTA, **how):
     """Open a ledger in memory whose clock stands still."""
     return Ledger(budget=Budget(epsilon, delta, **how), clock=lambda: datetime(2026, 1, 2, tzinfo=UTC))
 
 
-def lines(of: Ledger) -> list[str]:
+def lines(of):
     """Return the canonical text of each entry, without what no two runs share and without sentences.
 
     Times, and the hashes that follow from them, differ from run to run. The caveats are sentences, and stand in the
@@ -55,7 +52,7 @@ def lines(of: Ledger) -> list[str]:
     return [_without_chain(entry) for entry in of.export()]
 
 
-def _without_chain(entry: dict[str, Any]) -> str:
+def _without_chain(entry):
     kept = {name: value for name, value in entry.items() if name not in {"hash", "previous", "time"}}
     if isinstance(kept.get("store"), dict):
         kept["store"] = kept["store"]["store"]
@@ -64,18 +61,16 @@ def _without_chain(entry: dict[str, Any]) -> str:
     return json.dumps(kept, sort_keys=True, separators=(",", ":"))
 
 
-def guarantee(of: Any) -> dict[str, Any]:
+def guarantee(of):
     """Return a guarantee as JSON values, without the numbers of the version and of the form that wrote it."""
-    document: dict[str, Any] = json.loads(of.to_json())
+    document = json.loads(of.to_json())
     document.pop("schema_version", None)  # version 0.1 wrote none
     document["accounting"] = document["accounting"].replace(f"quorate {version('quorate')}", "quorate")
     return document
 
 
-def processes(of: type, n: int) -> dict[str, int]:
+def processes(of, n):
     """Say how many processes as the estimator does (``jobs`` in version 0.1), and that tables may be too small."""
-    import inspect
-
     known = inspect.signature(of).parameters
     return {"n_jobs" if "n_jobs" in known else "jobs": n} | (
         {"allow_hopeless": True} if "allow_hopeless" in known else {}

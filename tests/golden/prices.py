@@ -1,16 +1,12 @@
 """Prices of many events and compositions, and the noise that budgets buy."""
 
-from __future__ import annotations
-
 from itertools import product
-from typing import Any
 
 from quorate.accounting import (
     ApproxDP,
     Composed,
     DiscreteGaussian,
     DiscreteLaplace,
-    Event,
     Gaussian,
     PureDP,
     Repeated,
@@ -28,7 +24,7 @@ from quorate.mechanisms import StableSparseVector
 
 ORDERS = (1.5, 2.0, 8.0, 64.0)
 
-LEAVES: tuple[Event, ...] = (
+LEAVES = (
     Gaussian(1.0, 1.0),
     Gaussian(40.0, 2**0.5),
     DiscreteGaussian(0.7, 1.0),
@@ -44,7 +40,7 @@ LEAVES: tuple[Event, ...] = (
     ApproxDP(1.0, 1e-6),
 )
 
-EVENTS: tuple[Event, ...] = (
+EVENTS = (
     *LEAVES,
     *(Repeated(leaf, times) for leaf, times in product(LEAVES, (3, 400))),
     Composed((DiscreteGaussian(150.0, 1.0), DiscreteGaussian(40.0, 2**0.5))),
@@ -61,7 +57,7 @@ EVENTS: tuple[Event, ...] = (
 BUDGETS = tuple(product((0.1, 1.0, 4.0), (1e-5, 1e-8), (1, 500, 8_140), (1.0, 2**0.5)))
 
 
-def prices() -> dict[str, Any]:
+def prices():
     """Return the prices of each event by its JSON, and the noise for each budget."""
     return {
         "events": {to_json(event): _prices_of(event) for event in EVENTS},
@@ -76,11 +72,11 @@ def prices() -> dict[str, Any]:
     }
 
 
-def _budget(epsilon: float, delta: float, answers: int, sensitivity: float) -> str:
+def _budget(epsilon, delta, answers, sensitivity):
     return f"epsilon={epsilon} delta={delta} answers={answers} sensitivity={sensitivity}"
 
 
-def _prices_of(event: Event) -> dict[str, Any]:
+def _prices_of(event):
     return {
         "epsilon": {str(d): _or_refusal(lambda d=d: epsilon(event, d)) for d in (0.0, 1e-8, 1e-5)},
         "delta": {str(e): _or_refusal(lambda e=e: delta(event, e)) for e in (0.1, 1.0, 4.0)},
@@ -90,7 +86,7 @@ def _prices_of(event: Event) -> dict[str, Any]:
     }
 
 
-def _or_refusal(price: Any) -> Any:
+def _or_refusal(price):
     try:
         value = price()
     except QuorateError as refusal:

@@ -1,10 +1,7 @@
 """From what is printed to the sentences about privacy in it: of a terminal table, a report's page, a model card."""
 
-from __future__ import annotations
-
 import re
 from html.parser import HTMLParser
-from pathlib import Path
 
 _ROWS = ("!", "caution:", "teachers", "noise", "ex post", "guarantee", "spent", "raised", "left", "failed", "shards",
          "answered", "ledger", "caveat")  # fmt: skip
@@ -13,9 +10,9 @@ _SENTENCES = {"p", "li", "dd", "dt", "figcaption"}
 _SILENT = {"head", "svg", "style", "details"}
 
 
-def rows_of(table: str) -> list[str]:
+def rows_of(table):
     """Return the lines of a terminal table that speak of privacy, each on one line."""
-    rows: list[str] = []
+    rows = []
     for line in table.splitlines():
         if line.startswith(" " * 12) and rows:
             rows[-1] += f" {line.strip()}"
@@ -28,13 +25,13 @@ def rows_of(table: str) -> list[str]:
 class _Page(HTMLParser):
     """Gathers the sentences of the sections about privacy."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
-        self.lines: list[str] = []
-        self._parts: list[str] = []
+        self.lines = []
+        self._parts = []
         self._section, self._silent = "top", 0
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         names = dict(attrs)
         if tag == "section":
             self._section = names.get("id") or names.get("aria-labelledby") or ""
@@ -46,30 +43,29 @@ class _Page(HTMLParser):
         else:
             self._parts.append(" ")
 
-    def handle_endtag(self, tag: str) -> None:
+    def handle_endtag(self, tag):
         self._silent -= tag in _SILENT
         if tag in _SENTENCES:
             self._end(": " if tag == "dt" else "")
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data):
         if not self._silent and (self._section == "top" or self._section.startswith(_SECTIONS)):
             self._parts.append(data)
 
-    def _end(self, mark: str = "") -> None:
+    def _end(self, mark=""):
         line = re.sub(r"\s+", " ", "".join(self._parts)).strip()
         self._parts = [f"{line}{mark}"] if mark else []
         if line and not mark:
             self.lines.append(line)
 
 
-def sentences_of_page(page: str) -> list[str]:
+def sentences_of_page(page):
     parser = _Page()
     parser.feed(page)
     return list(dict.fromkeys(parser.lines))
 
 
-def sentences_of_card(card: str) -> list[str]:
-    """Return what a model card says of privacy: all but front matter, use, utility and where it came from."""
+def sentences_of_card(card):
     card = re.sub(r"\A---\n.*?^---\n", "", card, flags=re.MULTILINE | re.DOTALL)
     parts = re.split(r"^## ", card.strip().replace("\\", ""), flags=re.MULTILINE)
     said = [part for part in parts if not part.startswith(("How to use it", "Utility", "Provenance"))]
@@ -84,7 +80,7 @@ _MOVING = (
 )
 
 
-def settled(line: str, place: Path) -> str:
+def settled(line, place):
     """Return a line without what moves from one run to the next."""
     line = line.replace(f"{place.resolve()}/", "").replace(f"{place}/", "")
     for moving, name in _MOVING:

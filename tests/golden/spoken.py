@@ -5,21 +5,18 @@ noise was seeded, and what else its ledger holds. None of the sentences may depe
 replaced by votes that are made up; ``pytest -m heavy`` trains them, and must read the same.
 """
 
-from __future__ import annotations
-
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+from sklearn.base import clone
 from tests.golden import folders
 from tests.golden.fits import CODES, ONLINE, PEOPLE, POOL, SEED, K, N, X
 from tests.golden.learned import CUTS, UNLABELLED
@@ -48,14 +45,12 @@ EPSILON, DELTA = 1.0, 1e-5
 EARLIER = 5.0  # ε of the other fit, where a ledger is shared
 LARGE = Budget(100.0, 1e-2)  # of a ledger that several share
 
-Spoken = dict[str, list[str]]  # the sentences, by where they are said
-
 ADDED, REPLACED, LABELS = "add, remove or replace", "replace only", "labels only"
 STATED = "add, remove or replace, as the owner states"
 EITHER = "add or remove, and replace at a price of its own"
 OWN, IN_MEMORY, SHARED = "a file of its own", "in memory, not the first fit", "shared with an earlier one"
 AFTER_SEEDED, MIXED = "shared with an earlier, seeded one", "shared with one of the other neighbours"
-OTHER: Mapping[str, str] = {ADDED: REPLACED, REPLACED: ADDED, EITHER: REPLACED}
+OTHER = {ADDED: REPLACED, REPLACED: ADDED, EITHER: REPLACED}
 
 
 @dataclass(frozen=True, order=True)
@@ -69,22 +64,22 @@ class Combination:
     ledger: str
 
     @property
-    def seeded(self) -> bool:
+    def seeded(self):
         return self.noise == "seeded"
 
     @property
-    def title(self) -> str:
+    def title(self):
         return f"{self.estimator} · {self.neighbours} · {self.unit} · {self.noise} noise · ledger {self.ledger}"
 
 
 # --- what is fitted ---------------------------------------------------------------------------------------------------
 
 
-def _groups(unit: str) -> Any:
+def _groups(unit):
     return PEOPLE if unit.startswith("person") else None
 
 
-def _classifier(neighbours: str, unit: str, seed: int | None, ledger: Any, epsilon: float = EPSILON) -> Any:
+def _classifier(neighbours, unit, seed, ledger, epsilon=EPSILON):
     partition = "hash" if neighbours == ADDED else "balanced"
     made = PrivateClassifier(
         classes=["no", "yes"], epsilon=epsilon, delta=DELTA, n_teachers=K, queries="all", partition=partition,
@@ -94,8 +89,8 @@ def _classifier(neighbours: str, unit: str, seed: int | None, ledger: Any, epsil
     return made.fit(X, np.array(["no", "yes"])[CODES % 2], public=PublicPool(POOL), groups=_groups(unit))
 
 
-def _label_private(neighbours: str, unit: str, seed: int | None, ledger: Any, epsilon: float = EPSILON) -> Any:
-    classes: Any = "public" if unit == "label" else ["no", "yes"]
+def _label_private(neighbours, unit, seed, ledger, epsilon=EPSILON):
+    classes = "public" if unit == "label" else ["no", "yes"]
     made = LabelPrivateClassifier(
         classes=classes, epsilon=epsilon, delta=DELTA, n_teachers=K, queries=24, ledger=ledger,
         unsafe_noise_seed=seed, n_jobs=1,
@@ -103,7 +98,7 @@ def _label_private(neighbours: str, unit: str, seed: int | None, ledger: Any, ep
     return made.fit(X, np.array(["no", "yes"])[CODES % 2], groups=_groups(unit))
 
 
-def _aggregate(neighbours: str, unit: str, seed: int | None, ledger: Any, epsilon: float = 4 * EPSILON) -> Any:
+def _aggregate(neighbours, unit, seed, ledger, epsilon=4 * EPSILON):
     made = SubsampleAggregate(
         epsilon=epsilon, delta=1e-3, n_shards=100, cutoff=2, n_queries=12, ledger=ledger, unsafe_noise_seed=seed,
         n_jobs=1, partition="hash" if neighbours == ADDED else "balanced",
@@ -111,7 +106,7 @@ def _aggregate(neighbours: str, unit: str, seed: int | None, ledger: Any, epsilo
     return made.fit(X, CODES, groups=_groups(unit))
 
 
-def _direct(neighbours: str, unit: str, seed: int | None, ledger: Any, epsilon: float = EPSILON) -> Any:
+def _direct(neighbours, unit, seed, ledger, epsilon=EPSILON):
     made = PrivateLogisticRegression(
         classes=[0, 1], epsilon=epsilon, delta=DELTA, feature_map="linear", ledger=ledger, unsafe_noise_seed=seed,
         n_records=N if neighbours == EITHER else None,
@@ -119,10 +114,8 @@ def _direct(neighbours: str, unit: str, seed: int | None, ledger: Any, epsilon: 
     return made.fit(X, CODES % 2, public=PublicPool(POOL), groups=_groups(unit))
 
 
-def _learner(learner: Any) -> Callable[..., Any]:
-    def fit(neighbours: str, unit: str, seed: int | None, ledger: Any, epsilon: float = EPSILON) -> Any:
-        from sklearn.base import clone
-
+def _learner(learner):
+    def fit(neighbours, unit, seed, ledger, epsilon=EPSILON):
         made = clone(learner).set_params(ledger=ledger, unsafe_noise_seed=seed, epsilon=epsilon)
         labels = np.where(np.arange(len(POINTS)) < 400, (POINTS[:, 0] < 9).astype(int), UNLABELLED)
         return made.fit(POINTS, (POINTS[:, 0] < 9).astype(int) if isinstance(made, SubSampling) else labels)
@@ -131,7 +124,7 @@ def _learner(learner: Any) -> Callable[..., Any]:
 
 
 DIRECT = "PrivateLogisticRegression"
-ESTIMATORS: Mapping[str, Callable[..., Any]] = {
+ESTIMATORS = {
     "PrivateClassifier": _classifier,
     "LabelPrivateClassifier": _label_private,
     "SubsampleAggregate": _aggregate,
@@ -146,8 +139,7 @@ LEARNERS = tuple(ESTIMATORS)[4:]
 RUN, VOTES = "quorate run", "quorate votes release"
 
 
-def combinations() -> tuple[Combination, ...]:
-    """Return the table, in its order."""
+def combinations():
     scopes = [
         *(
             (name, *scope)
@@ -176,7 +168,7 @@ def combinations() -> tuple[Combination, ...]:
 
 
 @contextmanager
-def made_up_votes(*, trained: bool) -> Iterator[None]:
+def made_up_votes(*, trained):
     """Answer for the teachers, where they are not to be trained."""
     with ExitStack() as stack:
         stack.enter_context(patch.object(session, "IN_THIS_PROCESS", session.UncountedFits()))
@@ -194,12 +186,12 @@ class _NoTeachers:
     """Stands where an ensemble would."""
 
 
-def _votes(n: int) -> Secret[Any]:
+def _votes(n):
     yes = np.arange(n) % (K + 1)
     return Secret(np.column_stack([K - yes, yes]))
 
 
-def spoken(combination: Combination, *, trained: bool = False) -> Spoken:
+def spoken(combination, *, trained=False):
     """Fit what a combination says, and gather every sentence about privacy."""
     with made_up_votes(trained=trained), TemporaryDirectory() as place:
         if combination.estimator in (RUN, VOTES):
@@ -207,12 +199,12 @@ def spoken(combination: Combination, *, trained: bool = False) -> Spoken:
         return _spoken_by_estimator(combination, Path(place) / "ledger.db")
 
 
-def _spoken_by_estimator(combination: Combination, path: Path) -> Spoken:
+def _spoken_by_estimator(combination, path):
     fit, seed = ESTIMATORS[combination.estimator], SEED if combination.seeded else None
     neighbours, unit = combination.neighbours, combination.unit
     with ExitStack() as stack, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", PrivacyWarning)
-        ledger: Any = path
+        ledger = path
         if combination.ledger == IN_MEMORY:
             ledger = None
             fit(neighbours, unit, seed, ledger)
@@ -234,8 +226,7 @@ def _spoken_by_estimator(combination: Combination, path: Path) -> Spoken:
     return {where: [settled(each, path.parent) for each in lines] for where, lines in said.items()}
 
 
-def said_of_guarantee(guarantee: Guarantee) -> Spoken:
-    """Return the sentences of a guarantee."""
+def said_of_guarantee(guarantee):
     return {
         "guarantee: str": [str(guarantee)],
         "guarantee: for the data subject": [guarantee.for_data_subject()],
@@ -245,7 +236,7 @@ def said_of_guarantee(guarantee: Guarantee) -> Spoken:
     }
 
 
-def said_of_facts(facts: Facts) -> Spoken:
+def said_of_facts(facts):
     """Return the sentences of the report's two editions, the model card and the table that a run ends with.
 
     Those that a guarantee says of itself stand there once.
@@ -266,16 +257,16 @@ def said_of_facts(facts: Facts) -> Spoken:
     }
 
 
-def _spoken_by_commands(combination: Combination, place: Path) -> Spoken:
+def _spoken_by_commands(combination, place):
     commands = _run if combination.estimator == RUN else _votes_made_elsewhere
     seeds = {SHARED: (None, SEED if combination.seeded else None), AFTER_SEEDED: (SEED + 1, None)}
-    said: Spoken = {}
+    said = {}
     for seed in seeds.get(combination.ledger, (SEED if combination.seeded else None,)):
         said = commands(combination, place / "my-run", seed, first=not said)
     return {where: [settled(each, place) for each in lines] for where, lines in said.items()}
 
 
-def _run(combination: Combination, root: Path, seed: int | None, *, first: bool) -> Spoken:
+def _run(combination, root, seed, *, first):
     """Go through the commands of a run; once more, with other settings, where the ledger is shared."""
     folders.write(
         root,
@@ -304,7 +295,7 @@ def _run(combination: Combination, root: Path, seed: int | None, *, first: bool)
     return said
 
 
-def _votes_made_elsewhere(combination: Combination, root: Path, seed: int | None, *, first: bool) -> Spoken:
+def _votes_made_elsewhere(combination, root, seed, *, first):
     """Release counts of votes, in a folder of their own."""
     assert first
     counts = root.with_name("counts.csv")
@@ -322,16 +313,16 @@ def _votes_made_elsewhere(combination: Combination, root: Path, seed: int | None
     }
 
 
-def _said_by(*arguments: object) -> list[str]:
+def _said_by(*arguments):
     code, said = folders.command(*arguments)
     if code:
         raise AssertionError(said)
     return [line.rstrip() for line in said.splitlines() if line.strip()]
 
 
-def _unbroken(lines: list[str]) -> list[str]:
+def _unbroken(lines):
     """Put together what a check breaks at 80 columns, so that a sentence is read as one."""
-    whole: list[str] = []
+    whole = []
     for line in lines:
         if line.startswith(" " * 13) and whole:
             whole[-1] += f" {line.strip()}"
@@ -349,13 +340,11 @@ is said, by their number in the table. "all" stands for all those whose numbers 
 """
 
 
-def table() -> Mapping[Combination, Spoken]:
-    """Every combination with what is said of it."""
+def table():
     return {each: spoken(each) for each in combinations()}
 
 
-def written(said: Mapping[Combination, Spoken]) -> str:
-    """Return the golden file."""
+def written(said):
     number = {each: i for i, each in enumerate(said, 1)}
     text = HEAD + "\n".join(f"{number[each]:>3}  {each.title}" for each in said) + "\n"
     for where in dict.fromkeys(where for lines in said.values() for where in lines):
@@ -368,15 +357,9 @@ def written(said: Mapping[Combination, Spoken]) -> str:
     return text
 
 
-def shown(numbers: Sequence[int]) -> str:
-    """Return rising numbers, with a dash for those that follow on each other.
-
-    Examples
-    --------
-    >>> shown([1, 2, 3, 7, 9, 10])
-    '1-3 7 9 10'
-    """
-    runs: list[list[int]] = []
+def shown(numbers):
+    """Return rising numbers, with a dash for those that follow on each other."""
+    runs = []
     for each in numbers:
         if runs and each == runs[-1][-1] + 1:
             runs[-1].append(each)
@@ -385,19 +368,16 @@ def shown(numbers: Sequence[int]) -> str:
     return " ".join(f"{run[0]}-{run[-1]}" if len(run) > 2 else " ".join(map(str, run)) for run in runs)
 
 
-Sentences = dict[str, set[str]]  # where, then what
-
-
-def sentences(said: Spoken) -> Sentences:
+def sentences(said):
     """Return what is said, without the order."""
     return {where: set(lines) for where, lines in said.items() if lines}
 
 
-def read(text: str) -> dict[str, Sentences]:
+def read(text):
     """Return what the file says of each combination, by its title."""
     top, *places = re.split(r"^# ", text, flags=re.MULTILINE)
     titles = dict(re.findall(r"^ *(\d+)  (.*)$", top, flags=re.MULTILINE))
-    said: dict[str, Sentences] = {title: {} for title in titles.values()}
+    said = {title: {} for title in titles.values()}
     for place in places:
         head, _, body = place.partition("\n")
         where, _, speakers = head.rstrip("]").rpartition(" [")
@@ -407,7 +387,7 @@ def read(text: str) -> dict[str, Sentences]:
     return said
 
 
-def _numbers(whose: str) -> Iterator[str]:
+def _numbers(whose):
     for part in whose.split():
         first, _, last = part.partition("-")
         yield from (str(each) for each in range(int(first), int(last or first) + 1))

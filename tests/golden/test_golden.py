@@ -4,23 +4,13 @@ The files were made with version 0.1. Where a change is meant, write them anew (
 give the reason for the difference.
 """
 
-from __future__ import annotations
-
 import pytest
-from tests.golden.made import (
-    CASES,
-    PARTS,
-    differences,
-    made,
-    recorded,
-    recorded_versions,
-    without_keys,
-)
+from tests.golden.made import CASES, PARTS, differences, made, recorded, recorded_versions, without_keys
 from tests.golden.pinned import VERSIONS
 from tests.golden.prices import prices
 
 
-def refused(file: str, found: list[str]) -> str:
+def refused(file, found):
     shown = "\n".join(found[:20])
     return f"{shown}\nwhere this is meant, run: python -m tests.golden.make {file}"
 

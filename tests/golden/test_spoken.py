@@ -3,10 +3,7 @@
 ``python -m tests.golden.make spoken`` writes the file anew; read the difference aloud before it is committed.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator, Mapping
 from functools import cache
 
 import pytest
@@ -21,8 +18,6 @@ from tests.golden.spoken import (
     RUN,
     STATED,
     VOTES,
-    Combination,
-    Sentences,
     combinations,
     read,
     sentences,
@@ -32,11 +27,11 @@ from tests.golden.spoken import (
 
 
 @cache
-def recorded() -> Mapping[str, Sentences]:
+def recorded():
     return read(path_of("spoken").read_text(encoding="utf-8"))
 
 
-def is_quick(one: Combination) -> bool:
+def is_quick(one):
     """Whether a combination is made in every run of the tests: each scope, each noise and each ledger is in one."""
     if one.estimator == RUN:
         return one.ledger == OWN and (one.neighbours, one.unit, one.seeded) in (
@@ -49,7 +44,7 @@ def is_quick(one: Combination) -> bool:
     return (one.ledger == OWN and not one.seeded) or (one.neighbours, one.unit) == (first.neighbours, first.unit)
 
 
-def differences(one: Combination, *, trained: bool = False) -> list[str]:
+def differences(one, *, trained=False):
     before, now = recorded()[one.title], sentences(spoken(one, trained=trained))
     return [
         f"{one.title}, {where}, {how}: {line}"
@@ -62,7 +57,7 @@ def differences(one: Combination, *, trained: bool = False) -> list[str]:
     ]
 
 
-def assert_as_recorded(found: list[str]) -> None:
+def assert_as_recorded(found):
     assert not found, "\n".join([*found[:40], "where this is meant, run: python -m tests.golden.make spoken"])
 
 
@@ -105,7 +100,7 @@ PROMISES = re.compile(
 ELLIPSIS = re.compile(r"…|\.\.\.(?!\))")
 
 
-def untrue(said: Mapping[str, Sentences]) -> Iterator[str]:
+def untrue(said):
     """Yield sentences that cannot be true of their combination, whatever the figures are."""
     for one in combinations():
         for where, lines in said[one.title].items():

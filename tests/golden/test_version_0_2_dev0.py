@@ -1,13 +1,14 @@
-"""Runs and a fit begun before a relation could be chosen go on: for the change, and at the price, of their charge."""
+"""Runs and a fit begun before a relation could be chosen go on: for the change, and at the price, of their charge.
 
-from __future__ import annotations
+The archives are never made anew. What made them, each in the version it stands for, is the file
+``tests/golden/version_0_2_dev0/make.py`` of commit 3f36d38a.
+"""
 
 import importlib.metadata
 import json
 import shutil
 import sys
 import tarfile
-from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 
@@ -39,10 +40,10 @@ HOW = {"classes": [0, 1], "epsilon": 1.0, "delta": 1e-5, "rounds": 5, "n_records
 pytestmark = pytest.mark.filterwarnings("ignore:Trying to unpickle")
 
 
-def pretend(versions: Mapping[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def pretend(versions, monkeypatch):
     """Let libraries have other versions than they have, for the package's modules."""
 
-    def version(name: str) -> str:
+    def version(name):
         return versions.get(name) or VERSION(name)
 
     for module in list(sys.modules.values()):
@@ -57,7 +58,7 @@ def libraries(monkeypatch):
     pretend(MADE_WITH, monkeypatch)
 
 
-def unpacked(name: str, place: Path) -> Path:
+def unpacked(name, place):
     with tarfile.open(ARCHIVES / f"{name}.tar.xz") as archive:
         archive.extractall(place, filter="data")
     root = place / "run"
@@ -66,14 +67,14 @@ def unpacked(name: str, place: Path) -> Path:
     return root
 
 
-def fit(root: Path, act: str, **more: object) -> PrivateLogisticRegression:
+def fit(root, act, **more):
     with np.load(root / "rows.npz") as rows:
         X, y = rows["X"], rows["y"]
     estimator = PrivateLogisticRegression(**{**HOW, **more}, ledger=root / "ledger.db")
     return getattr(estimator, act)(X, y)
 
 
-def go_on(name: str, root: Path) -> None:
+def go_on(name, root):
     if name == "direct-fit":
         fit(root, "resume")
         return
@@ -81,7 +82,7 @@ def go_on(name: str, root: Path) -> None:
     assert code == 0, said
 
 
-def entries(root: Path) -> list[dict[str, object]]:
+def entries(root):
     with Ledger(root / "ledger.db") as ledger:
         return ledger.export()
 
@@ -101,7 +102,6 @@ def test_what_was_begun_goes_on_as_it_was_charged(name, tmp_path):
     assert drawn == sum(charged[0]["purposes"].values())
     with Ledger(root / "ledger.db") as ledger:
         ledger.verify(prices=True)
-        assert ledger.scope is not None
         assert ledger.scope.neighbours == CLAIMED[name]
     if name != "direct-fit":
         promised = json.loads((root / "public" / "guarantee.json").read_text(encoding="utf-8"))
@@ -111,7 +111,7 @@ def test_what_was_begun_goes_on_as_it_was_charged(name, tmp_path):
     assert entries(root) == after or name == "direct-fit"
 
 
-def fit_with_ids(root: Path, ids: list[object]) -> PrivateLogisticRegression:
+def fit_with_ids(root, ids):
     with np.load(root / "rows.npz") as rows:
         X, y = rows["X"], rows["y"]
     estimator = PrivateLogisticRegression(**{**HOW, "n_records": 5}, ledger=root / "ledger.db")

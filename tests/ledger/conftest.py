@@ -1,33 +1,29 @@
 """Stores under test, a clock that ticks by itself, and a nursery of processes that may be killed."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
-from tests.ledger.postgres_server import Server, running, why_not
+from tests.ledger.postgres_server import running, why_not
 
 from quorate.accounting import PureDP
-from quorate.ledger import Budget, Ledger, LedgerStore, MemoryStore, Reservation, SqliteStore, Verified
+from quorate.ledger import Budget, Ledger, MemoryStore, SqliteStore
 from quorate.ledger.postgres import PostgresStore
 
 
 class Clock:
     """Each reading is a second after the one before."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.now = datetime(2026, 1, 1, tzinfo=UTC)
 
-    def __call__(self) -> datetime:
+    def __call__(self):
         self.now += timedelta(seconds=1)
         return self.now
 
@@ -35,15 +31,14 @@ class Clock:
 class Place:
     """Somewhere a ledger can be opened, closed and opened again."""
 
-    def __init__(self, kind: str, folder: Path, server: Server | None = None) -> None:
+    def __init__(self, kind, folder, server=None):
         self.kind, self.path, self.clock = kind, folder / "ledger.db", Clock()
         self.url = None if server is None else server.url()
         self.memory = MemoryStore()
-        self.at: Callable[[str], None] = lambda _: None
-        self.opened: list[Ledger] = []
+        self.at = lambda _: None
+        self.opened = []
 
-    def open(self, budget: Budget | None = None, known: Verified | None = None) -> Ledger:
-        store: LedgerStore
+    def open(self, budget=None, known=None):
         if self.kind == "memory":
             store = self.memory
         elif self.url is not None:
@@ -54,7 +49,7 @@ class Place:
         self.opened.append(ledger)
         return ledger
 
-    def close(self) -> None:
+    def close(self):
         while self.opened:
             self.opened.pop().close()
 
@@ -77,7 +72,7 @@ def place(request, tmp_path):
     place.close()
 
 
-def reserved(ledger: Ledger, count: int = 10, key: str = "labels", **more: int) -> Reservation:
+def reserved(ledger, count=10, key="labels", **more):
     return ledger.reserve(PureDP(0.25), delta=0, purposes={"label": count, **more}, key=key)
 
 
@@ -101,7 +96,6 @@ def shared(server, tmp_path):
 
 @pytest.fixture
 def on_disk(tmp_path):
-    """A place on disk, for what concerns files."""
     place = Place("sqlite", tmp_path)
     yield place
     place.close()
@@ -120,28 +114,24 @@ def path(on_disk):
 
 
 @contextmanager
-def a_nursery(**environment: str) -> Iterator[Callable[..., Any]]:
+def a_nursery(**environment):
     """A process that forks children to order, so that the libraries are imported once."""
     script, environ = Path(__file__).with_name("nursery.py"), {**os.environ, **environment}
     with subprocess.Popen(
         [sys.executable, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environ
     ) as process:
 
-        def order(**what: Any) -> Any:
-            assert process.stdin is not None
-            assert process.stdout is not None
+        def order(**what):
             process.stdin.write(json.dumps(what) + "\n")
             process.stdin.flush()
             return json.loads(process.stdout.readline())
 
         yield order
-        assert process.stdin is not None
         process.stdin.close()
 
 
 @pytest.fixture(scope="session")
 def nursery():
-    """A process that forks children which are killed, or contend."""
     with a_nursery() as order:
         yield order
 

@@ -1,7 +1,5 @@
 """A process that forks children to order: they use a ledger and are killed on the way. See test_crashes.py."""
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import json
@@ -9,31 +7,28 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from quorate.accounting import PureDP
 from quorate.errors import BudgetExhausted, LedgerBusy, LedgerIntegrityError, PreconditionFailed
-from quorate.ledger import Budget, Ledger, LedgerStore, SqliteStore
+from quorate.ledger import Budget, Ledger, SqliteStore
 
 BUDGET = Budget(1.0, 1e-5)
 ANSWERS = 40
 
 
-def write_line(path: str, value: Any) -> None:
+def write_line(path, value):
     """Tell the world: what was written here cannot be taken back by a crash of this process."""
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     os.write(descriptor, (json.dumps(value) + "\n").encode())
     os.close(descriptor)
 
 
-def killer(point: str | None, occurrence: int) -> Callable[[str], None]:
-    """Make a hook that kills this process at the given occurrence of a failpoint."""
+def killer(point, occurrence):
     left = [occurrence]
 
-    def at(name: str) -> None:
+    def at(name):
         if name == point:
             left[0] -= 1
             if left[0] < 0:
@@ -42,8 +37,7 @@ def killer(point: str | None, occurrence: int) -> Callable[[str], None]:
     return at
 
 
-def store_of(url: str | None, path: str, at: Callable[[str], None]) -> LedgerStore:
-    """Open a store: of a URL, or of a path."""
+def store_of(url, path, at):
     if url is None:
         return SqliteStore(path, create=True, at=at)
     from quorate.ledger.postgres import PostgresStore
@@ -51,7 +45,7 @@ def store_of(url: str | None, path: str, at: Callable[[str], None]) -> LedgerSto
     return PostgresStore(url, create=True, at=at)
 
 
-def label(path: str, point: str | None, occurrence: int, order: str, url: str | None = None) -> None:
+def label(path, point, occurrence, order, url=None):
     """Label what is left of a reservation, block by block."""
     at = killer(point, occurrence)
     ledger = Ledger(budget=BUDGET, store=store_of(url, path, at))
@@ -75,8 +69,7 @@ def label(path: str, point: str | None, occurrence: int, order: str, url: str | 
     ledger.close()
 
 
-def fork(work: Callable[[], None]) -> int:
-    """Run ``work`` in a child; return its process number."""
+def fork(work):
     child = os.fork()
     if not child:
         status = 1
@@ -88,9 +81,7 @@ def fork(work: Callable[[], None]) -> int:
     return child
 
 
-def killed(
-    path: str, point: str | None, occurrence: int, order: str, delay: float | None, url: str | None = None
-) -> dict[str, bool]:
+def killed(path, point, occurrence, order, delay, url=None):
     """Label in a child; kill it at a failpoint, or after a delay."""
     child = fork(lambda: label(path, point, occurrence, order, url))
     if delay is not None:
@@ -100,12 +91,12 @@ def killed(
     return {"killed": os.WIFSIGNALED(status), "finished": status == 0}
 
 
-def contend(path: str, processes: int) -> dict[str, int]:
+def contend(path, processes):
     """Let many processes open one ledger; all hold on until all have tried."""
     told_read, told_write = os.pipe()
     wait_read, wait_write = os.pipe()
 
-    def attempt() -> None:
+    def attempt():
         os.close(wait_write)
         try:
             ledger = Ledger(path, budget=BUDGET)
@@ -128,7 +119,7 @@ def contend(path: str, processes: int) -> dict[str, int]:
     return {"held": told.count(b"h"), "busy": told.count(b"b"), "other": told.count(b"e")}
 
 
-def opened(place: str, longest: float) -> Ledger:
+def opened(place, longest):
     """Open a ledger, by its URL or path; where another process holds it, try again after a while."""
     while True:
         try:
@@ -137,9 +128,9 @@ def opened(place: str, longest: float) -> Ledger:
             time.sleep(longest * os.urandom(1)[0] / 256)
 
 
-def ask_ledger(place: str, number: int, answers: int, longest: float) -> list[int]:
+def ask_ledger(place, number, answers, longest):
     """Draw until nothing is left; a file is let go of after a few answers, so that others have a turn."""
-    given: list[int] = []
+    given = []
     while True:
         with opened(place, longest) as ledger:
             reservation = ledger.reserve(PureDP(0.5), delta=0, purposes={"label": answers}, key="labels")
@@ -152,7 +143,7 @@ def ask_ledger(place: str, number: int, answers: int, longest: float) -> list[in
                 return given
 
 
-def ask_file(place: str, number: int, answers: int) -> list[int]:
+def ask_file(place, number, answers):
     """A twin: the budget is a number in a file, which is read, and written anew where something is left."""
     given, file = [], Path(place)
     while True:
@@ -164,10 +155,10 @@ def ask_file(place: str, number: int, answers: int) -> list[int]:
         given.append(spent)
 
 
-def spend(place: str, processes: int, answers: int, twin: bool = False) -> list[list[int]]:
+def spend(place, processes, answers, twin=False):
     """Let many processes ask until nothing is left; each tells which answers it was given."""
 
-    def ask(number: int, tell: int) -> None:
+    def ask(number, tell):
         longest = 0.002 * processes
         given = ask_file(place, number, answers) if twin else ask_ledger(place, number, answers, longest)
         os.write(tell, json.dumps(given).encode())
@@ -190,15 +181,13 @@ def spend(place: str, processes: int, answers: int, twin: bool = False) -> list[
     return given
 
 
-def failing_disk(
-    folder: str, told: str, kind: int, place: int, code: int, sticky: bool, careless: bool
-) -> dict[str, Any]:
+def failing_disk(folder, told, kind, place, code, sticky, careless):
     """Label in a child whose disk fails at the given write or sync; a careless one answers all the same.
 
     It tells whether the disk did fail, and whether anything was admitted after it.
     """
 
-    def work(tell: int) -> None:
+    def work(tell):
         library = ctypes.CDLL(None)
         library.quorate_fault_arm(folder.encode(), kind, ctypes.c_long(place), code, int(sticky))
         found = {"stopped": False, "admitted": False}
@@ -217,7 +206,7 @@ def failing_disk(
     return dict(json.loads(found)) if found else {"died": True}
 
 
-def label_on(folder: str, told: str, careless: bool) -> dict[str, bool]:
+def label_on(folder, told, careless):
     """Label until all is answered or the ledger stops; try again then."""
     found = {"stopped": False, "admitted": False}
     ledger = Ledger(folder + "/ledger.db", budget=BUDGET)
@@ -246,7 +235,7 @@ def label_on(folder: str, told: str, careless: bool) -> dict[str, bool]:
     return found
 
 
-def inherit(path: str) -> dict[str, Any]:
+def inherit(path):
     """Fork while a ledger is open: the child may not use it, and its end does not disturb the parent."""
     ledger = Ledger(path, budget=BUDGET)
     reservation = ledger.reserve(PureDP(0.5), delta=0, purposes={"label": ANSWERS}, key="labels")
@@ -272,14 +261,8 @@ def inherit(path: str) -> dict[str, Any]:
     return {"told": told, "log_kept": log, "remaining": remaining}
 
 
-def main() -> None:
-    orders: dict[str, Callable[..., Any]] = {
-        "killed": killed,
-        "contend": contend,
-        "spend": spend,
-        "failing_disk": failing_disk,
-        "inherit": inherit,
-    }
+def main():
+    orders = {"killed": killed, "contend": contend, "spend": spend, "failing_disk": failing_disk, "inherit": inherit}
     for line in sys.stdin:
         what = json.loads(line)
         print(json.dumps(orders[what.pop("do")](**what)), flush=True)

@@ -1,7 +1,5 @@
 """A PostgreSQL server of our own, in a folder that goes with it: what the tests of that store run on."""
 
-from __future__ import annotations
-
 import os
 import pwd
 import shutil
@@ -10,14 +8,12 @@ import subprocess
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 
-def binaries() -> Path | None:
+def binaries():
     """Where initdb and pg_ctl are; Debian keeps them out of the path."""
     found = shutil.which("initdb")
     places = [Path(found).resolve().parent] if found else []
@@ -25,7 +21,7 @@ def binaries() -> Path | None:
     return next((place for place in places if (place / "pg_basebackup").exists()), None)
 
 
-def why_not() -> str | None:
+def why_not():
     """Why there can be no server here; None where there can."""
     if find_spec("psycopg") is None:
         return "psycopg is not installed"
@@ -36,7 +32,7 @@ def why_not() -> str | None:
     return None
 
 
-def user() -> str | None:
+def user():
     """Whom root runs the server as; None where we are not root, or nobody is there."""
     if os.geteuid() != 0:
         return None
@@ -47,13 +43,12 @@ def user() -> str | None:
 class Server:
     """A running server, reached by a socket in its own folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.folder, self.data = folder, folder / "data"
         self.owner = user()
 
-    def command(self, program: str, *arguments: str) -> None:
+    def command(self, program, *arguments):
         place = binaries()
-        assert place is not None
         with (self.folder / "commands.log").open("ab") as log:  # no pipe: the server would keep it open
             subprocess.run(
                 [str(place / program), *arguments],
@@ -66,24 +61,24 @@ class Server:
                 env={"PATH": os.environ["PATH"], "LC_ALL": "C", "TZ": "UTC"},
             )
 
-    def make(self, *, checksums: bool = True) -> None:
+    def make(self, *, checksums=True):
         more = ["--data-checksums"] if checksums else []
         self.command("initdb", "-D", str(self.data), "-U", "quorate", "-A", "trust", "-E", "UTF8", "--no-sync", *more)
 
-    def start(self, *, fsync: bool = True, more: str = "") -> None:
+    def start(self, *, fsync=True, more=""):
         options = f"-c listen_addresses='' -k {self.folder} -c max_connections=100 -c shared_buffers=16MB"
         options += f"{'' if fsync else ' -c fsync=off'} {more}"
         log = str(self.folder / "server.log")
         self.command("pg_ctl", "-D", str(self.data), "-l", log, "-w", "-t", "60", "-o", options, "start")
 
-    def stop(self, how: str = "fast") -> None:
+    def stop(self, how="fast"):
         self.command("pg_ctl", "-D", str(self.data), "-w", "-m", how, "stop")
 
-    def kill(self) -> None:
+    def kill(self):
         """End it as a power cut does, at once."""
         os.kill(int((self.data / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
 
-    def restart(self) -> None:
+    def restart(self):
         """Start it after a kill, once its processes are gone."""
         end = time.monotonic() + 30
         while True:
@@ -93,59 +88,51 @@ class Server:
                 assert time.monotonic() < end
                 time.sleep(0.1)
 
-    def promote(self) -> None:
-        """Let a standby take the primary's place."""
+    def promote(self):
         self.command("pg_ctl", "-D", str(self.data), "-w", "promote")
 
-    def copy(self, primary: Server) -> None:
+    def copy(self, primary):
         """Become a standby of another server, by a copy of it; what was here is gone."""
         shutil.rmtree(self.data, ignore_errors=True)
         source = ["-h", str(primary.folder), "-U", "quorate", "-c", "fast", "--no-sync"]
         self.command("pg_basebackup", "-D", str(self.data), "-R", "-X", "stream", *source)
         self.start()
 
-    def setting(self, name: str, value: str) -> None:
-        """Change a setting while it runs."""
+    def setting(self, name, value):
         self.sql(f"ALTER SYSTEM SET {name} = '{value}'", "SELECT pg_reload_conf()")
 
-    def url(self, ledger: str | None = None, **more: str) -> str:
-        """Return the URL of a ledger; of a new one where no name is given."""
+    def url(self, ledger=None, **more):
         parameters = {"host": str(self.folder), "user": "quorate", "ledger": ledger or uuid.uuid4().hex, **more}
         return "postgresql:///postgres?" + "&".join(f"{name}={value}" for name, value in parameters.items())
 
-    def sql(self, *statements: str) -> None:
-        """Do what somebody with a database tool can do."""
+    def sql(self, *statements):
         with self.connect() as connection:
             for statement in statements:
                 connection.execute(statement)
 
-    def rows(self, query: str, *arguments: object) -> list[Any]:
-        """Read rows."""
+    def rows(self, query, *arguments):
         with self.connect() as connection:
-            found: list[Any] = connection.execute(query, arguments).fetchall()
-            return found
+            return connection.execute(query, arguments).fetchall()
 
-    def insert(self, table: str, rows: list[Any]) -> None:
-        """Put rows into a table."""
+    def insert(self, table, rows):
         with self.connect() as connection:
             for row in rows:
                 connection.execute(f"INSERT INTO {table} VALUES ({', '.join(['%s'] * len(row))})", row)
 
-    def until(self, query: str, seconds: float = 30) -> None:
-        """Wait until a query returns true."""
+    def until(self, query, seconds=30):
         end = time.monotonic() + seconds
         while not self.rows(query)[0][0]:
             assert time.monotonic() < end, query
             time.sleep(0.02)
 
-    def connect(self) -> Any:
+    def connect(self):
         import psycopg
 
         return psycopg.connect(host=str(self.folder), user="quorate", dbname="postgres", autocommit=True)
 
 
 @contextmanager
-def waiting(server: Server) -> Iterator[None]:
+def waiting(server):
     """Have its commits wait for a standby that is not there."""
     server.setting("synchronous_standby_names", "nobody")
     try:
@@ -156,7 +143,7 @@ def waiting(server: Server) -> Iterator[None]:
 
 
 @contextmanager
-def running(*, started: bool = True) -> Iterator[Server]:
+def running(*, started=True):
     """A server that runs until the block ends; where it is not started, the place for one."""
     folder = Path(tempfile.mkdtemp(prefix="quorate-pg-", dir="/tmp"))
     server = Server(folder)

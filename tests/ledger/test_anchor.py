@@ -1,29 +1,24 @@
 """The anchor's two slots: one is written over while the other one stands, and whatever tears is made out or refused."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from quorate.errors import LedgerIntegrityError
-from quorate.ledger import Budget, Ledger, SqliteStore
+from quorate.ledger import Ledger, SqliteStore
 from quorate.ledger import ledger_files as anchors
 from quorate.ledger.ledger_files import SLOT, AnchorFile, beside
 from quorate.ledger.state import Head
 
-BUDGET = Budget(1.0, 1e-5)
 
-
-def head(sequence: int) -> Head:
+def head(sequence):
     return Head(sequence=sequence, hash=f"{sequence:064x}")
 
 
-def file_at(path: Path) -> AnchorFile:
+def file_at(path):
     return AnchorFile(path, at=lambda _: None)
 
 
@@ -41,7 +36,6 @@ def test_a_head_is_written_over_the_older_slot(anchor):
     for sequence in range(6, 20):
         before = anchor.path.read_bytes()
         slots = anchor.slots()
-        assert slots is not None
         kept = 1 - slots.next
         anchor.write(head(sequence))
         after = anchor.path.read_bytes()
@@ -54,7 +48,6 @@ def test_a_head_is_written_over_the_older_slot(anchor):
 def test_every_flipped_bit_spoils_its_slot_and_no_other(anchor):
     sound = anchor.path.read_bytes()
     slots = anchor.slots()
-    assert slots is not None
     for place in range(len(sound)):
         flipped = bytearray(sound)
         flipped[place] ^= 1 << (place % 8)
@@ -98,7 +91,6 @@ def test_slots_that_contradict_each_other_are_refused(anchor):
 @pytest.mark.parametrize("flip", range(0, 2 * SLOT, 701))
 def test_a_spoilt_slot_is_a_crash_where_the_ledger_goes_on_beyond_the_other_one_and_refused_elsewhere(path, flip):
     slots = file_at(beside(path, ".anchor")).slots()
-    assert slots is not None
     content = bytearray(beside(path, ".anchor").read_bytes())
     content[flip] ^= 1
     beside(path, ".anchor").write_bytes(content)
@@ -111,7 +103,6 @@ def test_a_spoilt_slot_is_a_crash_where_the_ledger_goes_on_beyond_the_other_one_
         assert ledger.head == slots.newest
         ledger.verify()
     repaired = file_at(beside(path, ".anchor")).slots()
-    assert repaired is not None
     assert (repaired.newest, repaired.torn) == (slots.newest, False)
 
 
@@ -122,7 +113,6 @@ def test_an_older_ledger_is_seen_with_a_spoilt_slot_too(path, tmp_path):
     with Ledger(path) as ledger:
         ledger.reservations()[0].draw("label")  # two entries in one commit: the session's first, and the block
     slots = file_at(beside(path, ".anchor")).slots()
-    assert slots is not None
     newest = 1 - slots.next
     content = bytearray(beside(path, ".anchor").read_bytes())
     content[newest * SLOT + 20] ^= 1
@@ -134,11 +124,10 @@ def test_an_older_ledger_is_seen_with_a_spoilt_slot_too(path, tmp_path):
 
 @pytest.fixture
 def counted(monkeypatch):
-    """Count what the anchor asks of the disk."""
-    counts: dict[str, int] = {}
+    counts = {}
 
-    def counting(name: str, real: Callable[..., object]) -> Callable[..., object]:
-        def call(*arguments: object, **named: object) -> object:
+    def counting(name, real):
+        def call(*arguments, **named):
             counts[name] = counts.get(name, 0) + 1
             return real(*arguments, **named)
 
@@ -148,7 +137,7 @@ def counted(monkeypatch):
         monkeypatch.setattr(anchors.os, name, counting(name, getattr(os, name)))
     monkeypatch.setattr(Path, "replace", counting("rename", Path.replace))
 
-    def read() -> dict[str, int]:
+    def read():
         found = dict(counts)
         counts.clear()
         return found
@@ -167,7 +156,7 @@ def test_a_commit_syncs_its_anchor_once_and_makes_no_file(path, counted):
 
 
 def test_an_anchor_that_was_not_synced_would_be_noticed(path, monkeypatch):
-    order: list[str] = []
+    order = []
     real = os.fdatasync
     monkeypatch.setattr(anchors.os, "fdatasync", lambda descriptor: (order.append("synced"), real(descriptor))[1])
     store = SqliteStore(path, create=False, at=order.append)

@@ -1,7 +1,5 @@
 """Budgets, prices and totals in whole units: each is rounded the private way."""
 
-from __future__ import annotations
-
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
@@ -52,7 +50,6 @@ def slow_delta_of_zcdp(rho, eps):
 @given(st.floats(0.01, 20), st.floats(1e-12, 1e-2))
 def test_the_largest_rho_is_affordable_and_the_next_is_not(eps, delta):
     rho = largest_rho(eps, delta)
-
     assert slow_delta_of_zcdp(rho / 1e9, eps) <= delta * (1 + 1e-9)
     assert slow_delta_of_zcdp((rho + 2) / 1e9, eps) > (delta - 1.1e-18) * (1 - 1e-9)
 
@@ -81,7 +78,6 @@ def test_a_price_is_the_accountants_rounded_up():
     charged = price(event, composition="sum", delta=1e-6)
     assert charged == BudgetUnits(epsilon_e9=units_up(epsilon(event, 1e-6), 9), delta_e18=10**12)
     assert epsilon(event, 1e-6) * 1e9 <= charged.epsilon_e9 < epsilon(event, 1e-6) * 1e9 + 1
-
     charged = price(event, composition="zcdp", delta=None)
     assert charged == BudgetUnits(rho_e9=units_up(zcdp(event), 9))
     # More may be charged.

@@ -1,7 +1,5 @@
 """Every way to alter a chain is refused; where chain and anchor are both replaced, receipts show it."""
 
-from __future__ import annotations
-
 import json
 import string
 from datetime import datetime

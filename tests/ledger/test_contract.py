@@ -1,7 +1,5 @@
 """The contract suite: what a ledger promises, with every store. One test, at least, for each clause."""
 
-from __future__ import annotations
-
 import copy
 import json
 import pickle

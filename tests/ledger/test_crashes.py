@@ -1,9 +1,6 @@
 """kill −9 at named failpoints (the fault matrix has random moments too): released ⊆ charged, the chain stays valid."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import pytest
 
@@ -15,12 +12,12 @@ POINTS = ["begun", "inserted", "committed", "anchor written", "anchor renamed", 
 POINTS += ["drawn", "noised", "stored", "released"]
 
 
-def told(path: Path, what: str) -> list[list]:
+def told(path, what):
     file = path.with_name(f"{path.name}.{what}")
     return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
-def breaches(path: Path, url: str | None = None) -> list[str]:
+def breaches(path, url=None):
     """Open the ledger after a crash; name every promise that what was told outside breaks."""
     with Ledger(path if url is None else url, budget=BUDGET) as ledger:
         ledger.verify()

@@ -1,15 +1,12 @@
 """A standby that takes over: what was told is on it, and a primary that was replaced is told from the new one."""
 
-from __future__ import annotations
-
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from tests.ledger.faults import table
 from tests.ledger.faults.failover import FAULT, drill
-from tests.ledger.postgres_server import Server, waiting, why_not
+from tests.ledger.postgres_server import waiting, why_not
 
 from quorate.accounting import PureDP
 from quorate.errors import LedgerIntegrityError, PreconditionFailed
@@ -33,7 +30,7 @@ def url(server):
     return url
 
 
-def cancelled(server: Server, ledger: Ledger) -> Future[Any]:
+def cancelled(server, ledger):
     """Draw, and have the commit's wait for the standby cancelled."""
     with ThreadPoolExecutor(1) as pool:
         drawn = pool.submit(ledger.reservations()[0].draw, PURPOSE)
@@ -68,7 +65,7 @@ def test_that_test_catches_a_store_that_takes_a_warning_for_a_success(server, ur
             assert other.reservations()[0].remaining(PURPOSE) == 9  # told, though no standby has it
 
 
-def waited_for_nobody(server: Server, url: str) -> Any:
+def waited_for_nobody(server, url):
     """Draw, and empty the setting that the commit waits by: PostgreSQL tells of a success, without a warning."""
     with Ledger(url) as ledger, waiting(server), ThreadPoolExecutor(1) as pool:
         drawn = pool.submit(ledger.reservations()[0].draw, PURPOSE)
@@ -100,7 +97,6 @@ def test_a_primary_that_was_replaced_is_refused_by_the_note_of_a_run(server, url
     (tmp_path / "ledger.url").write_text(url)
     with folder.open_ledger() as ledger:  # reads, and writes nothing: the newest entry stays what it was
         now = ledger.epoch
-    assert now is not None
     assert now.timeline == 1
     here = None if epoch is None else replace(now, timeline=epoch.timeline)
     with monkeypatch.context() as former:

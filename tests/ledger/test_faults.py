@@ -1,10 +1,5 @@
 """The fault matrix: a short form of each row; the full form (``pytest -m faults``) writes its figures down."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 from tests.ledger.faults import table, trials
 from tests.ledger.faults.images import commit_ends, recorded
@@ -22,15 +17,12 @@ ROWS = {
     "many processes on one budget, PostgreSQL": 20,
     "old, deleted, edited": 50,
 }
-Trial = Callable[..., Line]
 
 
 @pytest.fixture
 def trial(request, tmp_path):
-    """Return what tries a row, in its full form or a short one."""
-
-    def run(row: str, *, full: bool) -> Line:
-        def of(fixture: str) -> Any:
+    def run(row, *, full):
+        def of(fixture):
             return request.getfixturevalue(fixture)
 
         url = of("server").url if row.endswith("PostgreSQL") else None
@@ -56,7 +48,7 @@ def trial(request, tmp_path):
 @pytest.fixture(scope="module")
 def run_of_all():
     """Collect the rows of a run; where it had all of them, they are written down."""
-    run: dict[str, Line] = {}
+    run = {}
     yield run
     if list(run) == list(ROWS):
         write(list(run.values()))

@@ -1,11 +1,7 @@
 """What somebody who may write to the ledger's folder can do by hand, and what of it is refused."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
-from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.ledger.test_chain import resealed
@@ -21,7 +17,7 @@ from quorate.ledger.state import GENESIS, Head
 BUDGET = Budget(1.0, 1e-5)
 
 
-def anchor_of(head: Head) -> bytes:
+def anchor_of(head):
     """Both slots of an anchor, as whoever knows this package writes them by hand."""
     return 2 * ledger_files._slot(head)
 
@@ -29,7 +25,7 @@ def anchor_of(head: Head) -> bytes:
 GENESIS_ANCHOR = anchor_of(GENESIS)
 
 
-def written(path: Path, budget: Budget = BUDGET) -> Path:
+def written(path, budget=BUDGET):
     """A closed ledger with most of its budget spent, standing alone: no run's folder, no key."""
     with Ledger(path, budget=budget) as ledger:
         delta = 1e-6 if budget.composition == "sum" else None
@@ -78,7 +74,7 @@ def test_a_key_alone_tells_that_the_first_anchor_was_written_by_hand(path):
 # --- a chain hashed anew ----------------------------------------------------------------------------------------------
 
 
-def edited(path: Path, edit: Any, *, anchored: bool = True) -> None:
+def edited(path, edit, *, anchored=True):
     """Rewrite a ledger as somebody can who knows this package: every hash right, and the anchor too."""
     connection = sqlite3.connect(path)
     lines = [row[0] for row in connection.execute("SELECT line FROM entry ORDER BY sequence")]
@@ -92,8 +88,8 @@ def edited(path: Path, edit: Any, *, anchored: bool = True) -> None:
         beside(path, ".anchor").write_bytes(anchor_of(Head(sequence=newest.sequence, hash=newest.hash)))
 
 
-def reserved(change: dict[str, Any], *, number: int = 0) -> Any:
-    def edit(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def reserved(change, *, number=0):
+    def edit(entries):
         charges = [entry for entry in entries if entry["kind"] == "reserved"]
         charges[number].update(change)
         return entries
@@ -144,7 +140,7 @@ def test_an_honest_ledger_and_one_that_charged_more_are_priced_without_complaint
 def test_what_no_price_and_no_hash_can_tell(path):
     """The limit that the documentation states: event and amount, or the budget, replaced together by other ones."""
 
-    def enlarge(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def enlarge(entries):
         entries[0]["budget"] = {"composition": "sum", "delta": 1e-5, "epsilon": 50.0}
         entries[0]["limit"] = {"delta_e18": 10**13, "epsilon_e9": 50 * 10**9, "rho_e9": 0}
         return entries

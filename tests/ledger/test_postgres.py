@@ -1,7 +1,5 @@
 """PostgreSQL: several servers on one ledger, and what somebody with a database tool can do to it."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil
@@ -14,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.labelling.conftest import ask
-from tests.ledger.postgres_server import Server, running, why_not
+from tests.ledger.postgres_server import running, why_not
 from tests.shell import shell
 
 from quorate.accounting import PureDP, Repeated
@@ -507,7 +505,7 @@ def test_after_a_lost_connection_nothing_is_released_until_it_is_opened_again(se
 
 
 @contextmanager
-def crashing(server: Server):
+def crashing(server):
     yield
     server.stop("immediate")  # as after a power cut: what was not on the disk is gone
     server.start()

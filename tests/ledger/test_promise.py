@@ -1,7 +1,5 @@
 """The page of the ledger's promise: each clause names its tests, and they are there."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

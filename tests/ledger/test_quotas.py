@@ -1,7 +1,5 @@
 """Quotas of clients below one cap, and blocks that several clients share, with every store."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 import pytest
@@ -9,9 +7,9 @@ from tests.ledger.test_threads import together
 
 from quorate.accounting import PureDP
 from quorate.errors import BudgetExhausted, InvalidParameter, LedgerIntegrityError, PreconditionFailed, QuotaExhausted
-from quorate.ledger import Budget, Part, Quota, rules, verify
+from quorate.ledger import Part, Quota, rules, verify
 
-BUDGET, PURPOSE = Budget(1.0, 1e-5), "online answer"
+PURPOSE = "online answer"
 
 
 def kept_back(ledger, count=10):

@@ -1,7 +1,5 @@
 """What charges promise together is never more than each of them promises."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Files: what is on the disk, who may hold it, and what is refused."""
 
-from __future__ import annotations
-
 import errno
 import gc
 import os
@@ -12,7 +10,6 @@ import sqlite3
 import stat
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from tests.ledger.conftest import reserved
@@ -30,20 +27,19 @@ def ledger(on_disk):
     return on_disk.open(BUDGET)
 
 
-def saved(path: Path, folder: Path) -> Path:
-    """Copy a ledger and its anchor away."""
+def saved(path, folder):
     folder.mkdir()
     for name in FILES:
         shutil.copy2(path.with_name(name), folder / name)
     return folder
 
 
-def contents(path: Path) -> dict[str, bytes]:
+def contents(path):
     places = [path.with_name(name) for name in FILES]
     return {place.name: place.read_bytes() for place in places if place.is_file()}
 
 
-def refused(path: Path) -> LedgerIntegrityError:
+def refused(path):
     before = contents(path)
     for budget in (None, BUDGET, Budget(9.0, 1e-5)):
         with pytest.raises(LedgerIntegrityError) as caught:
@@ -66,7 +62,7 @@ def raising(fault, *points):
     return at
 
 
-def edit(path: Path, *statements: str) -> None:
+def edit(path, *statements):
     connection = sqlite3.connect(path)
     for statement in statements:
         connection.execute(statement)
@@ -131,7 +127,6 @@ def test_the_logs_name_is_on_the_disk_before_the_first_commit(path, monkeypatch)
         ledger.reservations()[0].draw("label")
         ledger.reservations()[0].draw("label")
     assert synced == [(True, 0)]
-
     monkeypatch.setattr(sqlite_store, "sync_folder", raising(NO_DISK))
     with Ledger(path) as ledger, pytest.raises(LedgerIntegrityError):
         ledger.reservations()[0].draw("label")
@@ -342,7 +337,6 @@ def test_after_an_error_of_the_disk_nothing_is_released_and_it_opens_clean(on_di
         with pytest.raises(LedgerIntegrityError):
             act()
     on_disk.close()
-
     ledger = on_disk.open(BUDGET)
     ledger.verify()
     reservation = reserved(ledger)

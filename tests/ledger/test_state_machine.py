@@ -4,23 +4,18 @@ The model knows what was acknowledged: what a call returned. What a crash interr
 or not. Each broken twin is a ledger without one safeguard; the same machine must find a sequence that gives it away.
 """
 
-from __future__ import annotations
-
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
 
 import pytest
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 from tests.ledger.faults.trials import without_anchor
-from tests.ledger.postgres_server import Server
 
 from quorate.accounting import PureDP
 from quorate.errors import (
@@ -33,7 +28,7 @@ from quorate.errors import (
     QuorateError,
     QuotaExhausted,
 )
-from quorate.ledger import Block, Budget, Ledger, Part, Receipt, Reservation, SqliteStore, chain, reservation
+from quorate.ledger import Block, Budget, Ledger, Part, Receipt, SqliteStore, chain, reservation
 from quorate.ledger.postgres import PostgresStore
 
 BUDGET, PURPOSE = Budget(1.0, 1e-5), "online answer"
@@ -53,52 +48,51 @@ class Files:
 
     processes = 1
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.folder = Path(tempfile.mkdtemp(prefix="quorate-", dir=SHELF))
         self.number, self.image, self.budget = 0, False, BUDGET
         (self.folder / "0").mkdir()
-        self.point: str | None = None
+        self.point = None
 
     @property
-    def path(self) -> Path:
+    def path(self):
         return self.folder / str(self.number) / "ledger.db"
 
-    def open(self) -> Ledger:
+    def open(self):
         budget, self.budget = self.budget, None
         return Ledger(budget=budget, store=SqliteStore(self.path, create=True, at=self.at))
 
-    def at(self, name: str) -> None:
+    def at(self, name):
         if name == self.point:
             self.point = None
             shutil.copytree(self.path.parent, self.folder / str(self.number + 1))
             self.image = True
             raise CrashError(name)
 
-    def crashed(self) -> None:
-        """Go on from what the crash left, and not from what the closing of its remains makes of it."""
+    def crashed(self):
         self.number += self.image
         self.image = False
 
-    def save(self) -> dict[str, bytes]:
+    def save(self):
         return {file.name: file.read_bytes() for file in self.path.parent.iterdir()}
 
-    def put(self, files: dict[str, bytes]) -> None:
+    def put(self, files):
         for file in self.path.parent.iterdir():
             file.unlink()
         for name, content in files.items():
             (self.path.parent / name).write_bytes(content)
 
-    def older(self, old: dict[str, bytes], now: dict[str, bytes], *, anchor: bool) -> dict[str, bytes]:
+    def older(self, old, now, *, anchor):
         return {**now, **{name: old[name] for name in old if anchor or not name.endswith(".anchor")}}
 
-    def without_anchor(self, now: dict[str, bytes]) -> dict[str, bytes]:
+    def without_anchor(self, now):
         return {name: content for name, content in now.items() if not name.endswith(".anchor")}
 
-    def check_second(self) -> None:
+    def check_second(self):
         with pytest.raises(LedgerBusy):
             self.open()
 
-    def end(self) -> None:
+    def end(self):
         shutil.rmtree(self.folder)
 
 
@@ -106,46 +100,45 @@ class Tables:
     """Tables of PostgreSQL: two processes at once. A crash cuts the connection."""
 
     processes = 2
-    server: ClassVar[Server]
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.url = self.server.url()
         self.name, self.budget = self.url.partition("ledger=")[2], BUDGET
-        self.point: str | None = None
+        self.point = None
 
-    def open(self) -> Ledger:
+    def open(self):
         budget, self.budget = self.budget, None
         return Ledger(budget=budget, store=PostgresStore(self.url, create=True, at=self.at))
 
-    def at(self, name: str) -> None:
+    def at(self, name):
         if name == self.point:
             self.point = None
             raise CrashError(name)
 
-    def crashed(self) -> None:
+    def crashed(self):
         pass
 
-    def save(self) -> dict[str, list[Any]]:
+    def save(self):
         return {
             table: self.server.rows(f"SELECT * FROM {table} WHERE ledger = %s", self.name)
             for table in ("quorate_entry", "quorate_head")
         }
 
-    def put(self, tables: dict[str, list[Any]]) -> None:
+    def put(self, tables):
         for table, rows in tables.items():
             self.server.sql(f"DELETE FROM {table} WHERE ledger = '{self.name}'")
             self.server.insert(table, rows)
 
-    def older(self, old: dict[str, Any], now: dict[str, Any], *, anchor: bool) -> dict[str, Any]:
+    def older(self, old, now, *, anchor):
         return old if anchor else {**now, "quorate_entry": old["quorate_entry"]}
 
-    def without_anchor(self, now: dict[str, Any]) -> dict[str, Any]:
+    def without_anchor(self, now):
         return {**now, "quorate_head": []}
 
-    def check_second(self) -> None:
+    def check_second(self):
         self.open().close()
 
-    def end(self) -> None:
+    def end(self):
         pass
 
 
@@ -193,7 +186,7 @@ class Model:
     fingerprints: list[str] = field(default_factory=list)
 
     @property
-    def spent(self) -> int:
+    def spent(self):
         return sum(charge.tenths for charge in self.charges.values())
 
 
@@ -204,10 +197,10 @@ requests, who = st.none() | st.sampled_from(["r1", "r2"]), st.integers(0, 1)
 class LedgerMachine(RuleBasedStateMachine):
     """Does things to a ledger, and to the model of it."""
 
-    home_of: ClassVar[Callable[[], Any]] = Files
-    broken: ClassVar[Callable[[], Any] | None] = None
+    home_of = Files
+    broken = None
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.patches = ExitStack()
         if self.broken is not None:
@@ -215,28 +208,28 @@ class LedgerMachine(RuleBasedStateMachine):
         self.home, self.model, self.saved = type(self).home_of(), Model(), []
         self.reopen()
 
-    def teardown(self) -> None:
+    def teardown(self):
         self.close()
         self.patches.close()
         self.home.end()
 
     # --- help ----------------------------------------------------------------------------------------------------
 
-    def ledger(self, number: int) -> Ledger:
+    def ledger(self, number):
         return self.ledgers[number % len(self.ledgers)]
 
-    def held(self, number: int, key: str) -> Reservation | None:
+    def held(self, number, key):
         self.ledger(number).refresh()
         return self.ledger(number).reservation(key)
 
-    def close(self) -> None:
+    def close(self):
         for ledger in self.ledgers:
             ledger.close()
 
-    def reopen(self) -> None:
+    def reopen(self):
         self.ledgers = [self.home.open() for _ in range(self.home.processes)]
 
-    def attempt(self, expected: type[QuorateError] | None, act: Callable[[], Any]) -> Any:
+    def attempt(self, expected, act):
         if expected is None:
             return act()
         before = self.written()
@@ -245,14 +238,13 @@ class LedgerMachine(RuleBasedStateMachine):
         assert self.written() == before, "a refusal changed something"
         return None
 
-    def written(self) -> int:
-        """How many entries there are, but for those that say that a process began to write."""
+    def written(self):
         return sum(entry.kind != "started" for entry in self.ledger(0).entries())
 
     # --- charges, draws, answers ---------------------------------------------------------------------------------
 
     @rule(number=who, key=keys, tenths=st.integers(1, 5), count=st.integers(1, 9))
-    def charge(self, number: int, key: str, tenths: int, count: int) -> None:
+    def charge(self, number, key, tenths, count):
         known, expected = self.model.charges.get(key), None
         if known is not None:
             expected = None if (known.tenths, known.count) == (tenths, count) else PreconditionFailed
@@ -264,27 +256,27 @@ class LedgerMachine(RuleBasedStateMachine):
         if expected is None:
             self.model.charges.setdefault(key, Charge(tenths, count))
 
-    def reserve(self, number: int, key: str, tenths: int, count: int) -> Reservation:
+    def reserve(self, number, key, tenths, count):
         return self.ledger(number).reserve(PureDP(tenths / 10), delta=0, purposes={PURPOSE: count}, key=key)
 
     @rule(number=who, key=keys, count=counts, client=clients, request=requests)
-    def draw(self, number: int, key: str, count: int, client: str, request: str | None) -> None:
+    def draw(self, number, key, count, client, request):
         self.ask(number, key, count, client, request)
 
     @precondition(lambda self: any(one.request for one in self.model.blocks))
     @rule(number=who, data=st.data())
-    def retry(self, number: int, data: st.DataObject) -> None:
+    def retry(self, number, data):
         one = data.draw(st.sampled_from([one for one in self.model.blocks if one.request]))
         self.ask(number, one.key, one.count, one.client, one.request)
 
-    def ask(self, number: int, key: str, count: int, client: str, request: str | None) -> None:
+    def ask(self, number, key, count, client, request):
         held, charge = self.held(number, key), self.model.charges.get(key)
         assert (held is None) == (charge is None)
         if held is None or charge is None:
             return
         under = self.under(client, request)
         answered = next((one for one in under if one.answers is not None), None)
-        expected: type[QuorateError] | None = None
+        expected = None
         if under and (under[0].key, under[0].count, under[0].part) != (key, count, None):
             expected = PreconditionFailed
         elif answered is None and charge.drawn + count > charge.count:
@@ -300,12 +292,12 @@ class LedgerMachine(RuleBasedStateMachine):
         self.take(number, key, block, client, request)
 
     @rule(number=who, key=keys, ann=st.integers(1, 3), bob=st.integers(1, 3), request=requests)
-    def draw_together(self, number: int, key: str, ann: int, bob: int, request: str | None) -> None:
+    def draw_together(self, number, key, ann, bob, request):
         """Ann and Bob share a block."""
         held, charge, under = self.held(number, key), self.model.charges.get(key), self.under("ann", request)
         if held is None or charge is None:
             return
-        expected: type[QuorateError] | None = None
+        expected = None
         if charge.drawn + ann + bob > charge.count:
             expected = BudgetExhausted
         elif under and ((under[0].key, under[0].part) != (key, ann) or any(one.answers is not None for one in under)):
@@ -317,16 +309,16 @@ class LedgerMachine(RuleBasedStateMachine):
         if block is not None:
             self.take(number, key, block, "ann", request, ann=ann, bob=bob)
 
-    def under(self, client: str, request: str | None) -> list[Given]:
+    def under(self, client, request):
         """The blocks that were drawn for a request."""
         same = (client, request)
         return [one for one in self.model.blocks if request is not None and (one.client, one.request) == same]
 
-    def over_quota(self, client: str, count: int) -> bool:
+    def over_quota(self, client, count):
         quota = self.model.quotas.get(client)
         return quota is not None and self.model.drawn_by.get(client, 0) + count > quota
 
-    def take(self, number: int, key: str, block: Block, client: str, request: str | None, **shared: int) -> None:
+    def take(self, number, key, block, client, request, **shared):
         charge = self.model.charges[key]
         assert block.first == charge.drawn, "noise is drawn once under each charge"
         charge.drawn += block.count
@@ -339,13 +331,12 @@ class LedgerMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.model.blocks)
     @rule(data=st.data(), letter=st.integers(0, 1), extra=st.sampled_from([0, 0, 0, 1]))
-    def store(self, data: st.DataObject, letter: int, extra: int) -> None:
+    def store(self, data, letter, extra):
         given = data.draw(st.sampled_from(self.model.blocks))
         number = next((place for place, ledger in enumerate(self.ledgers) if ledger is given.process), 0)
         answers = [letter] * (given.count + extra)
         held = self.held(number, given.key)
-        assert held is not None
-        expected: type[QuorateError] | None = InvalidParameter if extra else None
+        expected = InvalidParameter if extra else None
         if given.answers not in (None, answers) or (given.answers is None and given.process not in self.ledgers):
             expected = PreconditionFailed
         receipt = self.attempt(expected, lambda: held.store(given.block, answers))
@@ -355,7 +346,7 @@ class LedgerMachine(RuleBasedStateMachine):
     # --- the owner's acts ----------------------------------------------------------------------------------------
 
     @rule(number=who, client=clients, quota=st.none() | st.integers(0, 4))
-    def set_quota(self, number: int, client: str, quota: int | None) -> None:
+    def set_quota(self, number, client, quota):
         ledger, same = self.ledger(number), self.model.quotas.pop(client, None)
         how = partial(ledger.remove_quota, client) if quota is None else partial(ledger.set_quota, client, quota)
         self.attempt(PreconditionFailed if same == quota else None, lambda: how("r"))
@@ -363,7 +354,7 @@ class LedgerMachine(RuleBasedStateMachine):
             self.model.quotas[client] = quota
 
     @rule(number=who, fingerprint=st.sampled_from("abc"), same=st.booleans())
-    def bind(self, number: int, fingerprint: str, same: bool) -> None:
+    def bind(self, number, fingerprint, same):
         known, ledger, expected = self.model.fingerprints, self.ledger(number), None
         if same:
             refused = self.model.closed or not known or fingerprint in known
@@ -376,14 +367,14 @@ class LedgerMachine(RuleBasedStateMachine):
             known.append(fingerprint)
 
     @rule(number=who, tenths=st.integers(5, 20))
-    def raise_budget(self, number: int, tenths: int) -> None:
+    def raise_budget(self, number, tenths):
         lower = InvalidParameter if tenths <= self.model.cap else None
         expected = PreconditionFailed if self.model.closed else lower
         self.attempt(expected, lambda: self.ledger(number).raise_budget(Budget(tenths / 10, 1e-5), "r"))
         self.model.cap = self.model.cap if expected else tenths
 
     @rule(number=who, sure=st.sampled_from([False] * 9 + [True]))
-    def close_release(self, number: int, sure: bool) -> None:
+    def close_release(self, number, sure):
         if sure:
             expected = PreconditionFailed if self.model.closed else None
             self.attempt(expected, lambda: self.ledger(number).close_release("r"))
@@ -392,7 +383,7 @@ class LedgerMachine(RuleBasedStateMachine):
     # --- crashes and restarts ------------------------------------------------------------------------------------
 
     @rule(number=who, key=keys, tenths=st.integers(1, 5), count=counts, point=st.sampled_from(POINTS))
-    def crash_in_a_charge(self, number: int, key: str, tenths: int, count: int, point: str) -> None:
+    def crash_in_a_charge(self, number, key, tenths, count, point):
         if key in self.model.charges or self.model.closed or self.model.spent + tenths > self.model.cap:
             return
         self.crash(point, lambda: self.reserve(number, key, tenths, count))
@@ -402,7 +393,7 @@ class LedgerMachine(RuleBasedStateMachine):
             self.model.charges[key] = Charge(tenths, count)
 
     @rule(number=who, key=keys, count=counts, client=clients, request=requests, point=st.sampled_from(POINTS))
-    def crash_in_a_draw(self, number: int, key: str, count: int, client: str, request: str | None, point: str) -> None:
+    def crash_in_a_draw(self, number, key, count, client, request, point):
         charge, held = self.model.charges.get(key), self.held(number, key)
         if charge is None or held is None or self.under(client, request):
             return
@@ -410,13 +401,13 @@ class LedgerMachine(RuleBasedStateMachine):
             return
         process = self.ledger(number)
         self.crash(point, lambda: held.draw(PURPOSE, count, client=client, key=request))
-        blocks = self.ledger(0).reservation(key).blocks(PURPOSE)  # type: ignore[union-attr]
+        blocks = self.ledger(0).reservation(key).blocks(PURPOSE)
         if sum(block.count for block in blocks) > charge.drawn:  # it counts as given, and was never answered
             self.ledgers, live = [process], self.ledgers
             self.take(0, key, blocks[-1], client, request)
             self.ledgers = live
 
-    def crash(self, point: str, act: Callable[[], Any]) -> None:
+    def crash(self, point, act):
         """Crash, and open what that left: all that was acknowledged is there, and what is in doubt may be."""
         self.home.point = point
         try:
@@ -429,7 +420,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.reopen()
 
     @rule()
-    def restart(self) -> None:
+    def restart(self):
         self.close()
         self.saved.append((self.home.save(), self.model.receipt))
         self.reopen()
@@ -438,7 +429,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.saved)
     @rule(data=st.data(), anchor=st.sampled_from([False, False, True]))
-    def restore_an_old_file(self, data: st.DataObject, anchor: bool) -> None:
+    def restore_an_old_file(self, data, anchor):
         old, _ = data.draw(st.sampled_from(self.saved[-4:]))
         newest = self.ledger(0).receipt()
         self.close()
@@ -460,7 +451,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.reopen()
 
     @rule()
-    def delete_the_anchor(self) -> None:
+    def delete_the_anchor(self):
         self.close()
         now = self.home.save()
         self.home.put(self.home.without_anchor(now))
@@ -470,13 +461,13 @@ class LedgerMachine(RuleBasedStateMachine):
         self.reopen()
 
     @rule()
-    def another_process(self) -> None:
+    def another_process(self):
         self.home.check_second()
 
     # --- what always holds ---------------------------------------------------------------------------------------
 
     @invariant()
-    def what_was_acknowledged_is_on_record_and_the_cap_holds(self) -> None:
+    def what_was_acknowledged_is_on_record_and_the_cap_holds(self):
         for ledger in self.ledgers:
             ledger.refresh()
             assert round(ledger.spent.epsilon * 10) == self.model.spent <= self.model.cap
@@ -484,7 +475,6 @@ class LedgerMachine(RuleBasedStateMachine):
             assert {client: quota.answers for client, quota in ledger.quotas.items()} == self.model.quotas
             for key, charge in self.model.charges.items():
                 held = ledger.reservation(key)
-                assert held is not None
                 assert held.remaining(PURPOSE) == charge.count - charge.drawn >= 0
                 told = {block.first: block.answers for block in held.blocks(PURPOSE)}
                 mine = {one.first: one.answers for one in self.model.blocks if one.key == key}
@@ -495,7 +485,7 @@ class LedgerMachine(RuleBasedStateMachine):
                 ledger.check_receipt(self.model.receipt)
 
     @invariant()
-    def the_chain_is_sound(self) -> None:
+    def the_chain_is_sound(self):
         lines = [entry.to_json() for entry in self.ledger(0).entries()]
         assert chain.verify(lines) == self.ledger(0).state
 
@@ -510,11 +500,11 @@ class SharedLedgerMachine(LedgerMachine):
 
 
 @contextmanager
-def redrawing() -> Iterator[None]:
+def redrawing():
     """A retry whose answer was lost is drawn anew under the old charge."""
     honest = reservation.admit_draw
 
-    def admit(state: Any, content: Any, *, after: int | None = None) -> Any:
+    def admit(state, content, *, after=None):
         use = state.keys.get((content.client, content.key))
         again = use is not None and (use.kind, use.body_hash) == (content.kind, content.body_hash)
         return use.entries[-1] if again else honest(state, content, after=after)
@@ -525,18 +515,18 @@ def redrawing() -> Iterator[None]:
 
 
 @contextmanager
-def writing_behind() -> Iterator[None]:
+def writing_behind():
     """What was appended is written with the next append, or at the end."""
     honest, close = SqliteStore.append, SqliteStore.close
-    waiting: dict[int, tuple[list[str], Any]] = {}
+    waiting = {}
 
-    def append(self: SqliteStore, lines: list[str], head: Any) -> None:
+    def append(self, lines, head):
         before = waiting.pop(id(self), None)
         if before is not None:
             honest(self, *before)
         waiting[id(self)] = (list(lines), head)
 
-    def flush(self: SqliteStore) -> None:
+    def flush(self):
         before = waiting.pop(id(self), None)
         if before is not None and self._connection is not None:
             honest(self, *before)
@@ -549,10 +539,10 @@ def writing_behind() -> Iterator[None]:
 
 
 @contextmanager
-def forgetting_others() -> Iterator[None]:
+def forgetting_others():
     """A server decides by what it remembers, and takes no lock."""
 
-    def begin(self: PostgresStore, after: int) -> list[object]:
+    def begin(self, after):
         self._start()
         self._at("begun")
         return []
@@ -571,7 +561,7 @@ TestLedgerMachine.settings = FEW
 
 @pytest.mark.heavy
 def test_many_acts_of_one_server_keep_every_promise():
-    run_state_machine_as_test(LedgerMachine, settings=settings(FEW, max_examples=30))  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(LedgerMachine, settings=settings(FEW, max_examples=30))
 
 
 @pytest.fixture
@@ -581,7 +571,7 @@ def tables(server):
 
 @pytest.mark.heavy
 def test_two_servers_on_one_ledger(tables):
-    run_state_machine_as_test(SharedLedgerMachine, settings=settings(FEW, max_examples=4))  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(SharedLedgerMachine, settings=settings(FEW, max_examples=4))
 
 
 @pytest.mark.heavy
@@ -596,11 +586,11 @@ def test_two_servers_on_one_ledger(tables):
 def test_the_machine_catches_a_broken_ledger(broken, found):
     twin = type("Twin", (LedgerMachine,), {"broken": staticmethod(broken)})
     with pytest.raises((AssertionError, QuorateError, pytest.fail.Exception), match=found):
-        run_state_machine_as_test(twin, settings=UNTIL_FOUND)  # type: ignore[no-untyped-call]
+        run_state_machine_as_test(twin, settings=UNTIL_FOUND)
 
 
 @pytest.mark.heavy
 def test_the_machine_catches_servers_that_forget_each_other(tables):
     twin = type("Twin", (SharedLedgerMachine,), {"broken": staticmethod(forgetting_others)})
     with pytest.raises((AssertionError, QuorateError, KeyError)):
-        run_state_machine_as_test(twin, settings=UNTIL_FOUND)  # type: ignore[no-untyped-call]
+        run_state_machine_as_test(twin, settings=UNTIL_FOUND)

@@ -1,7 +1,5 @@
 """Many threads of one process on one ledger."""
 
-from __future__ import annotations
-
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Ledgers that version 0.1 wrote: they verify, every price is still one that was charged, and they go on."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -16,7 +14,7 @@ GOLDEN = Path(__file__).parent / "golden"
 WRITTEN = {"sum": (55, 24, 17.560312386), "zcdp": (37, 12, 6.091977143)}  # entries, charges, ε
 
 
-def lines(composition: str) -> list[str]:
+def lines(composition):
     return (GOLDEN / f"version_0_1_{composition}.jsonl").read_text().splitlines()
 
 
@@ -29,7 +27,7 @@ def test_every_entry_and_every_price_still_holds(composition):
     for reservation in state.reservations.values():  # and by not a unit another
         told = reservation.reserved.amounts
         event = from_json(reservation.reserved.event.text)
-        again = price(event, composition=composition, delta=float_up(told.delta_e18, DELTA_DIGITS))  # type: ignore[arg-type]
+        again = price(event, composition=composition, delta=float_up(told.delta_e18, DELTA_DIGITS))
         assert again == told, event
 
 

@@ -71,8 +71,6 @@ def own_run(finished, tmp_path):
 
 @dataclass
 class Running:
-    """A service in this process."""
-
     root: Path
     service: Service
     http: httpx.Client
@@ -83,7 +81,6 @@ class Running:
         return {"authorization": f"Bearer {self.token}", **more}
 
     def post(self, body, **more):
-        """Ask, with a body as JSON or as bytes."""
         if isinstance(body, bytes):
             headers = {"content-type": "application/json", **more}
             return self.http.post("/v1/label", content=body, headers=self.headers(**headers))
@@ -103,7 +100,6 @@ class Running:
 
 @contextmanager
 def running(root, *, scopes=("ask", "read", "admin"), **settings):
-    """Serve a run until the block ends."""
     keys = KeyFile(RunFolder(root).private)
     token, _ = keys.create("a test", scopes)
     chosen = ServiceSettings(**settings)
@@ -141,7 +137,6 @@ def serve(own_run):
 
 
 def rows(n, seed=7):
-    """Rows that nobody has asked yet, as JSON has them."""
     frame = visits(n, seed=seed)[0]
     return frame.to_dicts()
 

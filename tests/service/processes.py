@@ -15,22 +15,13 @@ LISTENING = re.compile(r'"event": "listening".*"port": (\d+)')
 
 @dataclass
 class Process:
-    """A service that listens.
-
-    Attributes
-    ----------
-    port : int
-        Where.
-    said : Path
-        What it wrote: its log, and what else stands on its terminal.
-    """
+    """A service that listens on a port; in `said` stands its log, and what else was on its terminal."""
 
     process: Forked
     port: int
     said: Path
 
     def stop(self):
-        """Tell it to stop; return how it ended."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(60)
 

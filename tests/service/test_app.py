@@ -22,7 +22,6 @@ def charged_of(run):
 def test_one_point_gets_a_class_and_what_is_left_is_told_first(serve):
     run = serve()
     told = run.post({"row": rows(1)[0]})
-
     assert told.status_code == 200
     assert list(told.json()) == ["answers_left", "epsilon_spent", "answer", "charged", "receipt"]
     assert told.json()["answers_left"] == 11
@@ -36,7 +35,6 @@ def test_a_batch_is_answered_in_its_order_and_charged_once_a_distinct_point(serv
     one, two, three = rows(3)
     first = run.post({"rows": [one, two, one]}).json()
     again = run.post({"rows": [three, two, one]}).json()
-
     assert first["answers_left"] == 10
     assert first["answers"][0] == first["answers"][2]
     assert again["answers_left"] == 9
@@ -50,7 +48,6 @@ def test_a_query_that_is_asked_a_thousand_times_gets_one_answer_and_one_charge(s
     before = run.entries
     answers = {str(run.post({"row": row}).json()["answer"]) for _ in range(300)}
     batch = run.post({"rows": [row] * 700}).json()["answers"]
-
     assert len(answers) == 1
     assert len({str(each) for each in batch}) == 1
     assert charged_of(run) == 1
@@ -62,7 +59,6 @@ def test_the_same_point_in_other_words_of_json_is_the_same_query(serve):
     row = {"age": 40, "bmi": 25.0, "ward": "north"}
     run.post({"row": row})
     told = run.post(b'{"row": {"ward": "n\\u006frth", "bmi": 2.5e1, "age": 40.0}}').json()
-
     assert told["answers_left"] == 11
 
 
@@ -77,7 +73,6 @@ def test_when_nothing_is_left_the_student_answers_marked_as_such(serve):
     run = serve()
     run.post({"rows": rows(10)})
     told = run.post({"rows": rows(6, seed=8)}).json()
-
     assert [point["by"] for point in told["answers"]] == ["ensemble"] * 2 + ["student"] * 4
     assert {point["label"] for point in told["answers"][2:]} <= {"no", "yes"}
     assert told["answers_left"] == 0
@@ -89,7 +84,6 @@ def test_or_the_request_is_refused_and_nothing_of_it_is_charged(serve):
     run = serve(after_budget="refuse")
     run.post({"rows": rows(10)})
     refused = run.post({"rows": rows(6, seed=8)})
-
     assert (refused.status_code, refused.json()["code"]) == (409, "budget-spent")
     assert refused.json()["answers_left"] == 2
     assert refused.json()["charged"] is False
@@ -106,7 +100,6 @@ def test_budget_and_guarantee_are_those_of_the_run_and_health_needs_no_key(serve
     assert 3.99 < promised["epsilon"] <= 4.0
     run.post({"rows": rows(5)})
     told = run.get("/v1/budget").json()
-
     assert list(told)[:3] == ["answers_left", "answers_reserved", "epsilon"]
     assert (told["answers_left"], told["answers_reserved"]) == (7, 12)
     assert told["epsilon"]["spent"] <= told["epsilon"]["limit"] == 4.0
@@ -120,7 +113,6 @@ def test_answers_outlive_the_service_and_so_does_what_they_cost(own_run):
     with running(root) as run:
         again = run.post({"rows": rows(5)}).json()
         assert run.left == 7
-
     assert again["answers"] == first["answers"]
     with Ledger(root / "ledger.db") as ledger:
         ledger.verify(prices=True)
@@ -132,7 +124,6 @@ def test_a_direct_run_answers_for_free(finished, own_run):
     with running(root) as run:
         told = run.post({"rows": rows(30)}).json()
         budget = run.get("/v1/budget").json()
-
     assert {point["by"] for point in told["answers"]} == {"model"}
     assert {point["label"] for point in told["answers"]} <= {"no", "yes"}
     assert told["answers_left"] is budget["answers_left"] is None
@@ -158,7 +149,6 @@ def test_a_key_may_do_what_its_scope_says(serve, scope):
 )
 def test_elsewhere_there_is_a_problem_too(serve, method, path, status):
     told = serve().http.request(method, path)
-
     assert told.status_code == status
     assert told.headers["content-type"] == "application/problem+json"
     assert status != 405 or told.headers["allow"] == "POST"
@@ -187,7 +177,6 @@ def test_an_idempotency_key_belongs_to_one_body_and_one_client_after_a_restart_t
 def test_a_key_that_asks_too_often_waits(serve):
     run = serve(requests_per_minute=2)
     told = [run.post({"row": rows(1)[0]}) for _ in range(3)]
-
     assert [each.status_code for each in told] == [200, 200, 429]
     assert int(told[-1].headers["retry-after"]) >= 1
 
@@ -205,11 +194,8 @@ def test_a_quota_bounds_one_key_and_outlives_the_service(own_run, after_budget):
                 if after_budget == "student":
                     assert [point["by"] for point in told.json()["answers"]] == ["ensemble", "student"]
                 else:
-                    assert (told.status_code, told.json()["code"], told.json()["answers_left"]) == (
-                        409,
-                        "quota-spent",
-                        1,
-                    )
+                    assert (told.status_code, told.json()["code"]) == (409, "quota-spent")
+                    assert told.json()["answers_left"] == 1
                     run.post({"rows": rows(1, seed=8)})
             else:
                 told = run.post({"rows": rows(1, seed=9)})
@@ -270,7 +256,6 @@ def test_a_lost_answer_is_asked_for_again_under_the_same_key_and_charged_once(se
     run, transport = serve(), Unreliable(lost=3)
     with client(run, transport=transport) as asking:
         asking.label(rows(1)[0])
-
     assert len(transport.seen) == 4
     assert len(set(transport.seen)) == 1
     assert (run.left, run.service.records.charged) == (11, 1)

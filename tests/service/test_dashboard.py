@@ -67,7 +67,6 @@ STATES = {
 def test_each_state_is_said_first_in_words(state):
     shown = STATES[state]
     read = Parsed(shown.html())
-
     assert shown.state is state
     assert str(state) in read.text()
     assert [tag for tag, _ in read.seen].count("section") == 5
@@ -82,14 +81,12 @@ def test_each_state_is_said_first_in_words(state):
 @pytest.mark.parametrize("state", State)
 def test_the_page_needs_no_script_and_has_no_button(state):
     tags = {tag for tag, _ in Parsed(STATES[state].html()).seen}
-
     assert not tags & {"script", "button", "form", "input", "a", "link", "img", "iframe"}
     assert "refill" not in STATES[state].html().replace("it is never refilled", "")
 
 
 def test_words_of_a_run_are_escaped():
     text = page(5, title=HOSTILE).html()
-
     assert "<script" not in text
     assert "&lt;script&gt;" in text
 
@@ -167,7 +164,6 @@ def test_a_long_past_is_thinned_and_keeps_its_ends():
     history = History(NOW)
     for left in range(5_000, -1, -1):
         history.note(standing(left, 5_000), NOW)
-
     assert len(history.left) <= MOMENTS
     assert (history.left[0][1], history.left[-1][1]) == (5_000, 0)
     assert len(history.tail) == 8
@@ -178,7 +174,6 @@ def test_the_service_shows_it_to_a_browser_with_the_key_as_its_password(serve):
     run = serve()
     run.post({"rows": rows(3)})
     shown = run.http.get("/", auth=("anybody", run.token))
-
     assert shown.status_code == 200
     assert State.RUNNING in shown.text
     assert "default-src 'none'" in shown.headers["content-security-policy"]
@@ -196,7 +191,6 @@ def test_a_past_is_read_off_the_ledger(own_run):
         live = run.service.served.history
     with running(root) as run:
         again = run.service.served.history
-
     assert [left for _, left in again.left] == [left for _, left in live.left] == [12, 9, 7]
     assert {each.purpose: (each.drawn, each.reserved) for each in again.drawings}["online answer"] == (5, 12)
     assert again.tail[-1].hash == live.tail[-1].hash

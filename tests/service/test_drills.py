@@ -20,7 +20,6 @@ pytestmark = pytest.mark.heavy
 
 
 def ask(server, token, row):
-    """Ask for a point; return the whole answer."""
     headers = {"authorization": f"Bearer {token}"}
     response = httpx.post(f"http://127.0.0.1:{server.port}/v1/label", json={"row": row}, headers=headers, timeout=120)
     assert response.status_code == 200, response.text
@@ -97,7 +96,6 @@ def test_a_key_is_changed_for_another_one_without_a_refusal(own_run, cli):
     _, first, _ = cli("keys", "create", root, "--name", "ward 7", "--scope", "ask")
     held, ended, met = [first.strip()], threading.Event(), list[tuple[str, dict[str, Any]]]()
     points = rows(40)
-
     with serving(root) as server:
 
         def client():

@@ -29,7 +29,6 @@ STEPS = ("begun", "inserted", "committed", "anchor written", "anchored")
 
 
 def fail_at(run, step, number, *, after=0):
-    """Have the disk fail at a step of a commit, from the commit after so many on."""
     store = run.service.served.answers._ledger._store
     passed = [0]
 
@@ -140,7 +139,6 @@ def test_the_command_serves_until_it_is_told_to_stop_and_answers_what_is_under_w
         beside = free.getsockname()[1]
     environment = {**os.environ, "QUORATE_SERVE_METRICS_PORT": str(beside)}
     process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment)
-    assert process.stderr is not None
     ports = []
     while len(ports) < 2 and (line := process.stderr.readline()):
         ports += map(int, re.findall(r'"event": "listening".*"port": (\d+)', line))
@@ -153,7 +151,6 @@ def test_the_command_serves_until_it_is_told_to_stop_and_answers_what_is_under_w
     assert process.wait(30) == 0
     rest = process.stderr.read()
     process.stderr.close()
-
     assert told.json()["answers_left"] == 11
     assert '"event": "stopped"' in rest
     assert token not in rest

@@ -43,7 +43,6 @@ class Asker:
     seen: list[tuple[int, str]] = field(default_factory=list)
 
     def ask(self, port, *, timeout=60):
-        """Ask for a new point; return the status and the code."""
         point = self.points.pop()
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=timeout) as http:
             headers = {"authorization": f"Bearer {self.token}"}
@@ -51,7 +50,6 @@ class Asker:
         return self.take(point, response)
 
     def take(self, point, response):
-        """Keep a response."""
         body = response.json()
         if response.status_code == 200:
             assert body["answer"]["by"] == "ensemble"

@@ -58,7 +58,6 @@ def test_a_quota_that_was_taken_away_stays_away_and_the_key_keeps_its_own(refuse
     ledger.remove_quota("ann", "she has a key of her own")
     answers.answer([asked(2)])
     told = answers.answer([asked(3, 4), asked(5, 6), asked(3, client="bob", quota=None)])
-
     assert ledger.quota("ann").answers is None
     assert ledger.quota("ann").drawn <= 3
     assert code_of(told[0]) == ("quota-spent" if refuse else ["ensemble", "student"])
@@ -121,7 +120,6 @@ def test_a_secret_has_256_bits_and_is_kept_nowhere(tmp_path):
     token, key = KeyFile(tmp_path).create("ward 7", ["ask"])
     secret = token.split("_", 2)[2]
     kept = (tmp_path / FILE).read_text()
-
     assert len(secret) == 43  # 32 bytes in base64
     assert secret not in kept
     assert key.hash in kept

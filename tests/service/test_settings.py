@@ -22,7 +22,6 @@ def test_the_command_line_goes_before_the_environment_and_that_before_the_file(t
     )
     environment = {"QUORATE_SERVE_PORT": "3", "QUORATE_SERVE_MAX_ROWS": "4", "HOME": "/"}
     found = read_service_settings(path, environment=environment, port=5, host=None)
-
     assert (found.port, found.max_rows, found.after_budget) == (5, 4, "refuse")
     assert found.tls_cert == tmp_path / "c.pem"
 

@@ -114,7 +114,6 @@ def test_hostile_headers_are_refused(serve):
 
 def test_a_body_that_is_too_large_is_refused_before_it_is_read(serve):
     run = serve(max_body=2_000, max_rows=3)
-
     assert refused(run, run.post(with_row(ward="x" * 3_000)))["code"] == "body-too-large"
     assert refused(run, run.post({"rows": rows(4)}))["code"] == "too-many-rows"
 
@@ -173,7 +172,6 @@ def test_depth_is_counted_before_anything_is_built():
 
 def test_rows_without_names_are_lists_or_places():
     features = Features(tuple(Column(str(at), "number", nullable=False) for at in range(3)), named=False, sparse=True)
-
     assert features.parse([[0.5, 0, 2], {"2": 2, "0": 0.5}]) == [((0, 0.5), (2, 2.0))] * 2
     assert features.table([((0, 0.5), (2, 2.0)), ()]).toarray().tolist() == [[0.5, 0, 2], [0, 0, 0]]
     for bad in ([1, 2], {"3": 1}, {"01": 1}, {"-1": 1}, [1, 2, None], [1, 2, LARGEST * 2], {"٣": 1}):
@@ -213,13 +211,7 @@ class Request:
 
 
 def requests(seed, n, tokens):
-    """Make up `n` requests none of which may be answered.
-
-    Parameters
-    ----------
-    tokens : dict of str to str
-        "good", "expired", "revoked" and "read" (a key that may not ask).
-    """
+    """Make up `n` requests none of which may be answered; the token "read" is of a key that may not ask."""
     rng = random.Random(seed)
     return [_one(rng, tokens) for _ in range(n)]
 
@@ -314,7 +306,6 @@ def test_the_application_is_what_its_document_says(serve):
     schema = schemathesis.openapi.from_url(f"{run.http.base_url}/openapi.json")
     document = run.http.get("/openapi.json").json()
     assert set(document["paths"]) == {"/", "/v1/label", "/v1/budget", "/v1/guarantee", "/metrics", "/livez", "/readyz"}
-
     for found in schema.get_all_operations():
         operation = found.ok()
 

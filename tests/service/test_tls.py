@@ -1,6 +1,7 @@
 """TLS from end to end: the command with a certificate of its own, and clients who trust its signer, or another one."""
 
 import shutil
+import ssl
 import subprocess
 
 import httpx
@@ -12,18 +13,18 @@ from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.ledger import Ledger
 from quorate.service import Client, NoAnswer
 from quorate.service.keys import KeyFile
+from quorate.service.server import check_certificate
+from quorate.service.settings import ServiceSettings
 
 OPENSSL = shutil.which("openssl")
 pytestmark = pytest.mark.skipif(OPENSSL is None, reason="openssl is not installed, so no certificate can be made")
 
 
 def openssl(folder, *arguments):
-    assert OPENSSL is not None
     subprocess.run([OPENSSL, *arguments], cwd=folder, check=True, capture_output=True)
 
 
 def authority(folder, name):
-    """Make who signs certificates."""
     openssl(
         folder,
         *("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1"),
@@ -66,8 +67,9 @@ def test_a_client_who_trusts_the_signer_asks_and_one_who_trusts_another_is_told_
         plain = Client(f"http://127.0.0.1:{service.port}", token, retries=1, sleep=lambda _: None)
         with plain as asking, pytest.raises(NoAnswer):  # no answer to who does not speak TLS
             asking.label(rows(2)[1])
+        trusted = ssl.create_default_context(cafile=certificates["ours"])
         with pytest.raises(httpx.TransportError):
-            httpx.get(f"https://localhost:{service.port}/livez", verify=_trusting(certificates["ours"]))  # another name
+            httpx.get(f"https://localhost:{service.port}/livez", verify=trusted)  # another name
         assert service.stop() == 0
         said = service.said.read_text()
     assert f"serving    run on https://127.0.0.1:{0}" in said
@@ -76,17 +78,8 @@ def test_a_client_who_trusts_the_signer_asks_and_one_who_trusts_another_is_told_
         assert sum(each.remaining("online answer") for each in ledger.reservations()) == 11
 
 
-def _trusting(path):
-    import ssl
-
-    return ssl.create_default_context(cafile=path)
-
-
 @pytest.mark.parametrize("cert", ["key", "other", "nowhere", "no PEM"])
 def test_a_certificate_that_cannot_be_used_is_refused_before_anything_is_served(finished, certificates, tmp_path, cert):
-    from quorate.service.server import check_certificate
-    from quorate.service.settings import ServiceSettings
-
     (tmp_path / "no PEM").write_text("no PEM")
     place = certificates.get(cert, tmp_path / cert)
     check_certificate(ServiceSettings(tls_cert=certificates["cert"], tls_key=certificates["key"]))

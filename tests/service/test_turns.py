@@ -18,7 +18,6 @@ CLIENTS = 24
 
 
 def at_once(run, bodies):
-    """Post all bodies, from as many clients at the same time."""
     start = threading.Barrier(len(bodies))
 
     def post(body):
@@ -37,7 +36,6 @@ def test_many_clients_are_given_exactly_the_cap(own_run, after_budget):
         told = at_once(run, [{"row": row} for row in rows(CLIENTS)])
         assert run.left == 0
     by = [each.json()["answer"]["by"] if each.status_code == 200 else each.json()["code"] for each in told]
-
     assert by.count("ensemble") == 12
     assert set(by) == {"ensemble", "student" if after_budget == "student" else "budget-spent"}
     with Ledger(root / "ledger.db") as ledger:
@@ -60,7 +58,6 @@ def test_64_clients_are_given_exactly_the_cap_20_times(finished, tmp_path):
 def test_one_query_of_many_clients_at_once_is_one_charge(serve):
     run = serve()
     told = at_once(run, [{"row": rows(1)[0]}] * CLIENTS)
-
     assert len({str(each.json()["answer"]) for each in told}) == 1
     assert sum(each.json()["charged"] for each in told) == run.service.records.charged == 1
     assert run.left == 11
@@ -96,7 +93,6 @@ def test_what_waits_together_is_one_block():
     threads = AnsweringThreads(slow)
     assert all(isinstance(reply, Answered) for reply in ask_all(threads, 200))
     threads.stop()
-
     assert sum(slow.blocks) == 200
     assert len(slow.blocks) <= 8
 
@@ -105,7 +101,6 @@ def test_more_than_may_wait_are_refused():
     threads = AnsweringThreads(Slow(), max_waiting=10)
     codes = [reply.code for reply in ask_all(threads, 60) if isinstance(reply, Problem)]
     threads.stop()
-
     assert set(codes) == {"overloaded"}
     assert len(codes) >= 30
 
@@ -175,7 +170,6 @@ def test_what_waits_at_the_end_is_answered_and_what_comes_after_is_not():
 
     answered, late = asyncio.run(stopping())
     assert all(isinstance(reply, Answered) for reply in answered)
-    assert isinstance(late, Problem)
     assert late.code == "stopping"
 
 
@@ -184,7 +178,6 @@ def test_after_an_error_of_the_ledger_nothing_is_answered_any_more():
     threads = AnsweringThreads(slow)
     told = [*ask_all(threads, 3), *ask_all(threads, 3)]
     threads.stop()
-
     assert {reply.code for reply in told if isinstance(reply, Problem)} == {"unhealthy"}
     assert len(told) == 6
     assert len(slow.blocks) <= 2
@@ -211,7 +204,6 @@ def test_a_request_that_fails_does_not_fail_its_neighbours():
 
 
 def replies_of(answers, requests, failed=lambda _: None):
-    """Put requests that wait together."""
     threads = AnsweringThreads(answers, threads=1, failed=failed)
 
     async def ask():
@@ -231,9 +223,6 @@ def test_a_row_that_teachers_cannot_see_costs_nobody_anything():
 
     answers = ensemble(9, view=view)
     one, two, three = replies_of(answers, [((1.0,), (2.0,)), ((3.0,), (-1.0,)), ((2.0,), (4.0,), (1.0,))])
-    assert isinstance(one, Answered)
-    assert isinstance(two, Problem)
-    assert isinstance(three, Answered)
     assert (two.code, two.charged) == ("internal-error", False)
     assert [point.label for point in (*one.points, *three.points)] == ["yes"] * 5
     assert answers.standing.answers_left == 9 - 3
@@ -250,14 +239,9 @@ def test_a_student_that_fails_on_a_row_fails_its_request_alone_and_the_charge_is
     requests = [((1.0,),), ((2.0,), (-1.0,)), ((3.0,),), ((-2.0,),), ((1.0,), (4.0,))]
     one, two, three, four, five = replies_of(answers, requests, said.append)
     assert [type(each) for each in (one, two, three, four, five)] == [Answered, Problem, Answered, Problem, Answered]
-    assert isinstance(one, Answered)
-    assert isinstance(three, Answered)
-    assert isinstance(five, Answered)
     assert ([point.by for point in one.points], one.charged) == (["ensemble"], 1)  # told as it was charged, no retry
     assert ([point.by for point in three.points], three.charged) == (["student"], 0)
     assert ([point.by for point in five.points], five.charged) == (["ensemble", "student"], 0)
-    assert isinstance(two, Problem)
-    assert isinstance(four, Problem)
     assert (two.code, two.charged) == ("internal-error", True)
     assert (four.code, four.charged) == ("internal-error", False)
     assert "no such place" not in str(two.tree())

@@ -1,7 +1,5 @@
 """Coordinates of sparse rows that are not written out, and leading directions, are those of a whole decomposition."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -42,7 +40,7 @@ from quorate.planning.rehearsal.made_up import Line
 WORDS = 900
 
 
-def texts(n: int, seed: int) -> sparse.csr_matrix:
+def texts(n, seed):
     """Rows of a hundred words at most, few of them frequent; the last ten words stand in no public row."""
     rng = np.random.default_rng(seed)
     rows = rng.poisson(3.0 / (1 + np.arange(WORDS)) ** 0.6, size=(n, WORDS)).astype(float)
@@ -55,9 +53,7 @@ def coordinates():
     pool = texts(120, 0)
     told = LinearMap.fit(pool).coarse()
     spectrum = Spectrum.of(public_features(told, pool))
-    made = PublicCoordinates.of_words(told, spectrum.whitening(spectrum.ridge_for(40.0)), most_bits=40)
-    assert made is not None
-    return made
+    return PublicCoordinates.of_words(told, spectrum.whitening(spectrum.ridge_for(40.0)), most_bits=40)
 
 
 @pytest.fixture(scope="module")
@@ -207,7 +203,7 @@ def few(monkeypatch):
     monkeypatch.setattr(pool_moments, "ALL_DIRECTIONS", 200)
 
 
-def near(features) -> bool:
+def near(features):
     """Whether the leading eigenvalues are within three per cent, and the directions orthonormal."""
     exact, found = Spectrum.of(features), pool_coordinates.leading_spectrum(features)
     apart = np.abs(found.vectors.T @ found.vectors - np.eye(60)).max()
@@ -268,7 +264,7 @@ CONTAINED = [(value, np.asarray) for value in VALUES + LARGE] + [(value, csr_arr
 ROWS = 90  # with which the mean of most of these is not the number itself
 
 
-def constant(value: float, width: int = 2) -> np.ndarray:
+def constant(value, width=2):
     """A pool of equal rows."""
     return np.full((ROWS, width), value)
 

@@ -1,15 +1,13 @@
 """Feature maps: functions of public data, each image a function of its row, bit for bit, and stored openly."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import exp as slow_exp
-from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 from scipy import sparse
+from sklearn.ensemble import RandomTreesEmbedding
 from sklearn.metrics.pairwise import additive_chi2_kernel
 from tests.data.feature_maps.test_fitted_transformer import alone_differs
 
@@ -69,27 +67,27 @@ TABLE[:, :5] = TABLE[:, :5] > 0
 SMALL = RNG.normal(size=(120, 6))
 COUNTS = RNG.poisson(2.0, (90, 12)).astype(float)
 IMAGES = (np.kron(RNG.random((260, 5, 5)), np.ones((2, 2))) + 0.2 * RNG.random((260, 10, 10))).reshape(260, -1)
-POOLS: dict[str, Any] = {
+POOLS = {
     "linear": TABLE, "rbf": TABLE, "both": TABLE, "kernels": POOL, "trees": SMALL, "chi2": COUNTS, "patches": IMAGES,
 }  # fmt: skip
 
 
-def mapped(name: Any) -> Any:
+def mapped(name):
     return feature_map_for(name, POOLS[name], categories=SCHEMA.indicator_blocks if name == "kernels" else ())
 
 
 @pytest.fixture(scope="module")
 def fitted():
-    return mapped("kernels")  # type: ignore[no-any-return]
+    return mapped("kernels")
 
 
 @pytest.fixture(scope="module", params=POOLS)
 def planned(request):
-    how: dict[str, Any] = {"n_classes": 3, "n_units": 2_000, "epsilon": 1.0, "delta": 1e-5}
+    how = {"n_classes": 3, "n_units": 2_000, "epsilon": 1.0, "delta": 1e-5}
     return plan_direct(mapped(request.param), POOLS[request.param], **how), POOLS[request.param]
 
 
-def dense(made: Any) -> Any:
+def dense(made):
     return made.toarray() if sparse.issparse(made) else made
 
 
@@ -234,8 +232,6 @@ def test_a_row_that_is_too_long_is_zero_alone_and_beside_others():
 
 @pytest.mark.heavy
 def test_leaves_are_those_of_the_forest_they_were_read_off():
-    from sklearn.ensemble import RandomTreesEmbedding
-
     forest = RandomTreesEmbedding(100, max_depth=5, random_state=0).fit(SMALL)
     rows = SMALL.astype(np.float32).astype(float)  # as scikit-learn's trees compare them
     assert (TreeLeaves.fit(SMALL).numbers(rows).toarray() == forest.transform(rows).toarray()).all()
@@ -293,7 +289,7 @@ def test_pixels_have_one_unit_and_columns_of_a_table_their_own():
     assert len(set(PoolScale.fit(pixels * np.linspace(1, 9, 64)).scale)) > 32
 
 
-def slow_product(row: Any, other: Any, ranks: Any) -> float:
+def slow_product(row, other, ranks):
     """The product kernel of two rows, column by column, as the formula says it."""
     kernels = [slow_exp(-abs(ranks[name](row[name]) - ranks[name](other[name])) / 0.5) for name in ("age", "bmi")]
     kernels += [float(row[name] == other[name]) for name in ("gap", "smokes", "ward", "sex")]
@@ -307,7 +303,7 @@ def test_the_product_kernel_is_the_formula():
     filled = POOL[:, 1].tolist()  # a missing one is the mean, beside its indicator
     table = [dict(row, bmi=bmi, gap=row["bmi"] is None) for row, bmi in zip(FRAME.to_dicts(), filled, strict=True)]
 
-    def rank_of(name: str) -> Any:
+    def rank_of(name):
         values = np.array([row[name] for row in table])
         return lambda value: ((values < value).sum() + (values <= value).sum()) / (2 * N)
 

@@ -1,9 +1,5 @@
 """A transformer of the user's own: one row at a time, unless it is of those that are held against rows alone here."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import polars as pl
 import pytest
@@ -26,7 +22,7 @@ POOL = np.random.default_rng(0).normal(size=(60, 37))
 WORDS = np.array([f"w{i}" for i in range(80)])
 
 
-def texts(n: int) -> list[str]:
+def texts(n):
     rng = np.random.default_rng(1)
     return [" ".join(rng.choice(WORDS, rng.integers(0, 60))) for _ in range(n)]
 
@@ -34,7 +30,7 @@ def texts(n: int) -> list[str]:
 FRAME = pl.DataFrame({"note": texts(60), "age": np.arange(60.0)})
 
 
-def alone_differs(see: Any, rows: Any) -> bool:
+def alone_differs(see, rows):
     """Whether a row's numbers change by a bit with more threads, or others in the same call, before it, or left out."""
     dense = lambda made: np.asarray(made.toarray() if sparse.issparse(made) else made)  # noqa: E731
     n = rows.shape[0]
@@ -54,11 +50,11 @@ def alone_differs(see: Any, rows: Any) -> bool:
 class Centred(TransformerMixin, BaseEstimator):
     """What a batch turns on: the mean of the rows that happen to be there."""
 
-    def fit(self, X: Any, y: Any = None) -> Centred:
+    def fit(self, X, y=None):
         self.n_features_in_ = X.shape[1]
         return self
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X):
         return X - X.mean(axis=0)
 
 

@@ -1,9 +1,5 @@
 """Where public points lie: read off the pool alone, the same sparse and dense, alone and shared."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -23,14 +19,7 @@ from quorate.data.feature_maps import (
     patch_map,
     pool_coordinates,
 )
-from quorate.data.feature_maps.pool_coordinates import (
-    DIRECTIONS,
-    PoolCoordinates,
-    PoolStandardizer,
-    UnitCoordinates,
-    by_blocks,
-    is_wide,
-)
+from quorate.data.feature_maps.pool_coordinates import DIRECTIONS, PoolCoordinates, PoolStandardizer, by_blocks, is_wide
 from quorate.direct.budgets import PlannedBudgets
 from quorate.voting.coordinates import PoolForVotes
 
@@ -176,10 +165,8 @@ TABLES = {
 }
 
 
-def fitted(pool: np.ndarray, n_classes: int = 2) -> UnitCoordinates:
-    found = PoolForVotes.of(pool, None)
-    assert found is not None
-    return found.coordinates(n_classes=n_classes, mu_n=900.0)
+def fitted(pool, n_classes=2):
+    return PoolForVotes.of(pool, None).coordinates(n_classes=n_classes, mu_n=900.0)
 
 
 @pytest.mark.parametrize("n_classes", [2, 5])
@@ -231,10 +218,10 @@ ROWS = OF_PATCHES.random((90, 100))
 @pytest.fixture
 def computed(monkeypatch):
     """How many images each computed block had."""
-    sizes: list[int] = []
+    sizes = []
     of_block = PatchFeatures.of_block
 
-    def counted(self: PatchFeatures, rows: Any) -> Any:
+    def counted(self, rows):
         sizes.append(len(rows))
         return of_block(self, rows)
 
@@ -250,8 +237,8 @@ def test_maps_that_share_patches_are_the_maps_of_a_run():
         assert (ours.transform(rows) == alone.transform(rows)).all()
     mapped, plain = (patch_map(IMAGES, patches=each) for each in (shared, None))
     assert (mapped.images(ROWS) == plain.images(ROWS)).all()
-    assert mapped.first is ours.coordinates.feature_map.first  # type: ignore[attr-defined]
-    task: dict[str, Any] = {"n_classes": 3, "n_units": 2_000, "epsilon": 1.0, "delta": 1e-5, "neighbours": "replace"}
+    assert mapped.first is ours.coordinates.feature_map.first
+    task = {"n_classes": 3, "n_units": 2_000, "epsilon": 1.0, "delta": 1e-5, "neighbours": "replace"}
     budgets = [PlannedBudgets(IMAGES, "patches", each) for each in (shared, None)]
     assert budgets[0].outline(**task).settings == budgets[1].outline(**task).settings
     assert (budgets[0].along(ROWS) == budgets[1].along(ROWS)).all()

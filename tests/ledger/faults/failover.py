@@ -1,26 +1,21 @@
 """The drill of a failover: the primary is killed under load, its standby takes over, and the old primary comes back."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import threading
 import time
-from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 from tests.ledger.faults.table import Line
-from tests.ledger.postgres_server import Server, running
+from tests.ledger.postgres_server import running
 
 from quorate.accounting import PureDP
 from quorate.errors import QuorateError
 from quorate.folder.folder import NotedHead, RunFolder
 from quorate.ledger import Budget, Ledger, postgres
 from quorate.ledger.postgres import PostgresStore
-from quorate.ledger.reservation import Reservation
 
 FAULT = "primary killed, standby promoted"
 BUDGET, PURPOSE, ANSWERS, CLIENTS = Budget(1.0, 1e-5), "label", 10**6, 3
@@ -34,7 +29,7 @@ class Told:
     noise: list[int] = field(default_factory=list)
     answers: list[tuple[int, int]] = field(default_factory=list)
 
-    def answer(self, reservation: Reservation) -> None:
+    def answer(self, reservation):
         """Answer once more, in the order that is promised."""
         block = reservation.draw(PURPOSE)
         self.noise.append(block.first)
@@ -42,7 +37,7 @@ class Told:
         reservation.store(block, [answer])
         self.answers.append((block.first, answer))
 
-    def breaches(self, url: str) -> int:
+    def breaches(self, url):
         """How much of it is uncharged, is not on record, or was given twice."""
         with Ledger(url) as ledger:
             ledger.verify(prices=True)
@@ -53,13 +48,13 @@ class Told:
         return lost + twice + sum(number not in stored for number in self.noise)
 
 
-def opened(folder: RunFolder, act: Callable[[Reservation], None]) -> None:
+def opened(folder, act):
     """Open a run's ledger and act on its reservation."""
     with folder.open_ledger(BUDGET) as ledger:
         act(ledger.reserve(PureDP(0.5), delta=0, purposes={PURPOSE: ANSWERS}, key="labels"))
 
 
-def folder_at(root: Path, url: str) -> RunFolder:
+def folder_at(root, url):
     """The folder of a run whose ledger is at a URL."""
     folder = RunFolder(root)
     folder.make()
@@ -70,7 +65,7 @@ def folder_at(root: Path, url: str) -> RunFolder:
 class Pair:
     """A primary whose commits wait for its standby, a place for the next standby, and clients that go on meanwhile."""
 
-    def __init__(self, stack: ExitStack, root: Path, *, demanded: bool = True) -> None:
+    def __init__(self, stack, root, *, demanded=True):
         self.root, self.told, self.ended, self.stuck = root, Told(), threading.Event(), 0
         self.more = {"standby": "required"} if demanded else {}
         self.primary, self.standby, self.spare = (
@@ -87,10 +82,10 @@ class Pair:
             client.start()
         stack.callback(self.end)
 
-    def ask(self, folder: RunFolder) -> None:
+    def ask(self, folder):
         """Ask until the drill is over; after whatever error, open the ledger again."""
 
-        def act(reservation: Reservation) -> None:
+        def act(reservation):
             while not self.ended.is_set():
                 self.told.answer(reservation)
 
@@ -99,19 +94,19 @@ class Pair:
                 opened(folder, act)
             time.sleep(0.02)
 
-    def end(self) -> None:
+    def end(self):
         """Have all clients end."""
         self.ended.set()
         for client in self.clients:
             client.join(60)
             assert not client.is_alive()
 
-    def attach(self, server: Server) -> None:
+    def attach(self, server):
         """Make a standby of the primary."""
         server.copy(self.primary)
         self.primary.until("SELECT count(*) = 1 FROM pg_stat_replication WHERE state = 'streaming'")
 
-    def cut_off(self) -> int:
+    def cut_off(self):
         """Cut the standby off, and have what waits for it cancelled for a while; return how many waits were."""
         self.standby.setting("primary_conninfo", "")
         self.primary.until(f"SELECT count(*) > 0 {WAITING}")
@@ -121,7 +116,7 @@ class Pair:
             time.sleep(0.01)
         return number
 
-    def fail_over(self, name: str, *, cut: bool, patience: float) -> tuple[int, int]:
+    def fail_over(self, name, *, cut, patience):
         """Kill the primary, promote the standby, attach the next one, and try the old primary when it comes back.
 
         Return how many waits were cancelled, and how often the old primary gave an answer.
@@ -152,9 +147,7 @@ class Pair:
         return cancelled, taken
 
 
-def breaches_of(
-    root: Path, times: int, *, demanded: bool = True, seed: int = 1, patience: float = 20.0
-) -> tuple[int, int, str]:
+def breaches_of(root, times, *, demanded=True, seed=1, patience=20.0):
     """Fail over so many times; return what was broken, how often no client went on, and what happened, in figures.
 
     `patience`: seconds that clients are given to find the new primary.
@@ -176,7 +169,7 @@ def breaches_of(
         return taken + servers.told.breaches(servers.url), servers.stuck, counted
 
 
-def drill(root: Path, times: int) -> Line:
+def drill(root, times):
     """Try it; and three twins: one takes a warning for a success, two take the old primary when it comes back."""
     broken, stuck, counted = breaches_of(root / "honest", times)
     assert not stuck, "no client went on with the new primary"

@@ -1,14 +1,10 @@
 """What a disk may hold after a crash: a recorded ledger whose log is cut, torn, or dropped in parts, or flipped."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import struct
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from pathlib import Path
 
 from quorate.accounting import PureDP
 from quorate.errors import LedgerIntegrityError
@@ -31,7 +27,7 @@ class Recording:
     hashes: list[str] = field(default_factory=list)
     lines: list[bytes] = field(default_factory=list)
 
-    def kept(self, log: bytes) -> int:
+    def kept(self, log):
         """How many commits of the log are fully kept, by its first byte that is another: none of ours reads the log."""
         wrong = next((at for at, (one, two) in enumerate(zip(log, self.log, strict=False)) if one != two), len(log))
         if wrong < HEADER:
@@ -39,13 +35,13 @@ class Recording:
         return max(number for number, end in enumerate(self.ends) if end <= wrong)
 
 
-def recorded(folder: Path, commits: int = 24) -> Recording:
+def recorded(folder, commits=24):
     """Write a ledger, and keep what lay on the disk after each commit."""
     folder.mkdir(parents=True)
     path = folder / "ledger.db"
     log, anchor, recording = path.with_name("ledger.db-wal"), path.with_name("ledger.db.anchor"), Recording()
 
-    def note(entries: int) -> None:
+    def note(entries):
         recording.ends.append(log.stat().st_size if log.exists() else 0)
         recording.anchors.append(anchor.read_bytes())
         recording.heads.append(entries)
@@ -71,7 +67,7 @@ def recorded(folder: Path, commits: int = 24) -> Recording:
     return recording
 
 
-def commit_ends(log: bytes) -> list[int]:
+def commit_ends(log):
     """Where commits end in a log, by SQLite's own description of its format: a check of what was noted."""
     size, ends, at = struct.unpack(">I", log[8:12])[0], [0], HEADER
     while at + FRAME + size <= len(log):
@@ -85,11 +81,11 @@ def commit_ends(log: bytes) -> list[int]:
 class Disk:
     """A folder that is laid out anew for each case."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         folder.mkdir(parents=True)
         self.path = folder / "ledger.db"
 
-    def lay(self, database: bytes, log: bytes, anchor: bytes) -> None:
+    def lay(self, database, log, anchor):
         for file in self.path.parent.iterdir():
             file.unlink()
         self.path.write_bytes(database)
@@ -98,7 +94,7 @@ class Disk:
         if log:
             self.path.with_name("ledger.db-wal").write_bytes(log)
 
-    def opens(self) -> list[str] | None:
+    def opens(self):
         """The hashes of the entries that it holds when it is opened; None where it is refused."""
         try:
             with Ledger(self.path) as ledger:
@@ -107,15 +103,15 @@ class Disk:
             return None
 
 
-def cut(recording: Recording, chance: random.Random) -> tuple[bytes, bytes]:
+def cut(recording, chance):
     """The database, and the log up to a byte."""
     return recording.database, recording.log[: chance.randrange(len(recording.log) + 1)]
 
 
-def lost(size: int) -> Callable[[Recording, random.Random], tuple[bytes, bytes]]:
+def lost(size):
     """Of what was not synced, some blocks of a size are on the disk and some hold what lay there before."""
 
-    def lose(recording: Recording, chance: random.Random) -> tuple[bytes, bytes]:
+    def lose(recording, chance):
         synced = chance.randrange(len(recording.ends) - 1)
         last = min(len(recording.ends) - 1, synced + chance.randint(1, 3))
         start, end = recording.ends[synced], recording.ends[last]
@@ -129,7 +125,7 @@ def lost(size: int) -> Callable[[Recording, random.Random], tuple[bytes, bytes]]
     return lose
 
 
-def half_checkpointed(recording: Recording, chance: random.Random) -> tuple[bytes, bytes]:
+def half_checkpointed(recording, chance):
     """The log is whole; of the database's pages some are on the disk as the checkpoint wrote them, some are not."""
     after = recording.checkpointed
     before = recording.database.ljust(len(after), b"\0")
@@ -146,7 +142,7 @@ LOSSES = {
 }
 
 
-def surprises(recording: Recording, folder: Path, losses: list[str], seed: int) -> Iterator[str]:
+def surprises(recording, folder, losses, seed):
     """For each case, open what is left; name what is not exactly the commits that are fully kept."""
     chance, disk = random.Random(seed), Disk(folder)
     for loss in losses:
@@ -165,7 +161,7 @@ def surprises(recording: Recording, folder: Path, losses: list[str], seed: int) 
     shutil.rmtree(folder)
 
 
-def anchor_cases(recording: Recording, chance: random.Random) -> Iterator[tuple[str, int, bytes, bool]]:
+def anchor_cases(recording, chance):
     """What a crash, a disk that lied, or somebody with an old copy leaves of the anchor, for one commit after another.
 
     Yield what happened, the commit up to which the log is kept, the anchor's bytes, and whether to open it is right.
@@ -186,7 +182,7 @@ def anchor_cases(recording: Recording, chance: random.Random) -> Iterator[tuple[
         yield "older log, spoilt slot", commit - 1, bytes(spoilt), False
 
 
-def anchor_surprises(recording: Recording, folder: Path, cases: int, seed: int) -> Iterator[str]:
+def anchor_surprises(recording, folder, cases, seed):
     """For each case, open what is left: a crash must leave a ledger that opens, an older log one that is refused."""
     chance, disk = random.Random(seed), Disk(folder)
     for what, commit, anchor, honest in islice(anchor_cases(recording, chance), cases):
@@ -199,7 +195,7 @@ def anchor_surprises(recording: Recording, folder: Path, cases: int, seed: int) 
     shutil.rmtree(folder)
 
 
-def silent_changes(recording: Recording, folder: Path, flips: int, seed: int, *, in_entries: bool) -> tuple[int, int]:
+def silent_changes(recording, folder, flips, seed, *, in_entries):
     """Flip a bit at a time; return how many changed what is read and were taken, and how many were refused."""
     chance, disk = random.Random(seed), Disk(folder)
     newest, silent, noticed = recording.anchors[-1], 0, 0
@@ -222,7 +218,7 @@ def silent_changes(recording: Recording, folder: Path, flips: int, seed: int, *,
     return silent, noticed
 
 
-def lines_of(path: Path) -> list[bytes] | None:
+def lines_of(path):
     """What the ledger tells of its entries; None where it is refused."""
     try:
         with Ledger(path) as ledger:

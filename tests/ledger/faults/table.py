@@ -4,21 +4,17 @@
 table on the page is of one run.
 """
 
-from __future__ import annotations
-
 import platform
 import re
 import sqlite3
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeAlias
 
 PAGE = Path(__file__).parents[3] / "docs" / "ledger-faults.md"
 BEGIN, END = "<!-- figures -->\n", "<!-- end of figures -->\n"
-Marks: TypeAlias = tuple[str, str]
-ALL: Marks = (BEGIN, END)
-FAILOVER: Marks = ("<!-- figures of the drill -->\n", END)
+ALL = (BEGIN, END)
+FAILOVER = ("<!-- figures of the drill -->\n", END)
 HEADER = (
     "| fault | cases | what was counted | violations | its broken twin | caught |\n"
     "| --- | --- | --- | --- | --- | --- |\n"
@@ -36,19 +32,19 @@ class Line:
     twin: str  # what its broken twin does
     caught: int  # how many violations the same check finds in the twin
 
-    def __str__(self) -> str:
+    def __str__(self):
         return (
             f"| {self.fault} | {self.cases:,} | {self.counted} | {self.violations} | {self.twin} | {self.caught:,} |\n"
         )
 
 
-def lines(marks: Marks = ALL) -> dict[str, str]:
+def lines(marks=ALL):
     """The lines that stand on the page between marks, by fault."""
     figures = PAGE.read_text(encoding="utf-8").partition(marks[0])[2].partition(marks[1])[0].partition(HEADER)[2]
     return {line.split(" | ")[0].removeprefix("| "): line for line in figures.splitlines(keepends=True)}
 
 
-def write(rows: list[Line], page: Path = PAGE, marks: Marks = ALL) -> None:
+def write(rows, page=PAGE, marks=ALL):
     """Put the lines of one run in the place of those that stand there."""
     text = page.read_text(encoding="utf-8")
     begin = text.index(marks[0]) + len(marks[0])
@@ -58,7 +54,7 @@ def write(rows: list[Line], page: Path = PAGE, marks: Marks = ALL) -> None:
     page.write_text(text[:begin] + figures + text[end:], encoding="utf-8")
 
 
-def figures_of(line: str) -> tuple[int, int, int]:
+def figures_of(line):
     """Cases, violations and what was caught of the twin, as a line of the page tells them."""
     cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
     whole = [int(re.sub(r"\D", "", cells[place])) for place in (1, 3, 5)]

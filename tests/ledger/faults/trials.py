@@ -1,30 +1,16 @@
 """The trials of the fault matrix: each tries a fault many times, and its broken twin with the same check."""
 
-from __future__ import annotations
-
 import errno
 import json
 import random
 import re
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import pytest
-from tests.ledger.faults.images import (
-    BUDGET,
-    LOSSES,
-    Recording,
-    anchor_surprises,
-    lines_of,
-    recorded,
-    silent_changes,
-    surprises,
-)
+from tests.ledger.faults.images import BUDGET, LOSSES, anchor_surprises, lines_of, recorded, silent_changes, surprises
 from tests.ledger.faults.table import Line
 from tests.ledger.test_crashes import POINTS, breaches, told
 
@@ -36,15 +22,11 @@ from quorate.ledger.entries import Entry
 from quorate.ledger.fields import canonical
 from quorate.ledger.state import Head
 
-Nursery = Callable[..., Any]
-SlotsOf = Callable[[bytes], anchors.Slots]
-
-
 # --- broken twins of the ledger ----------------------------------------------------------------------------------
 
 
 @contextmanager
-def without_anchor() -> Iterator[None]:
+def without_anchor():
     """A ledger that does not ask whether it holds its anchor."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(chain, "check_anchor", lambda state, anchor: None)
@@ -52,10 +34,10 @@ def without_anchor() -> Iterator[None]:
 
 
 @contextmanager
-def without_hashes() -> Iterator[None]:
+def without_hashes():
     """A ledger that takes the hash that an entry names, and computes none."""
 
-    def believe(line: Any) -> Entry:
+    def believe(line):
         try:
             return Entry.from_object(json.loads(line))
         except (ValueError, TypeError, AttributeError, KeyError) as error:
@@ -68,20 +50,20 @@ def without_hashes() -> Iterator[None]:
 
 
 @contextmanager
-def with_slots_read_as(read: Callable[[bytes], anchors.Slots]) -> Iterator[None]:
+def with_slots_read_as(read):
     """A ledger that makes something else of what its anchor holds."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(anchors, "_slots_of", read)
         yield
 
 
-def with_one_slot(content: bytes, slots_of: SlotsOf) -> anchors.Slots:
+def with_one_slot(content, slots_of):
     """As if the anchor had one place, written over again and again: what tears it leaves none."""
     slots = slots_of(content)
     return anchors.Slots((None,) if slots.torn else (slots.newest,))
 
 
-def without_checksums(content: bytes, slots_of: SlotsOf) -> anchors.Slots:
+def without_checksums(content, slots_of):
     """Take whatever a slot says, if it can be read at all."""
     texts = [content[at : at + anchors.SLOT] for at in (0, anchors.SLOT)]
     heads = []
@@ -91,7 +73,7 @@ def without_checksums(content: bytes, slots_of: SlotsOf) -> anchors.Slots:
     return anchors.Slots(tuple(heads))
 
 
-def with_spoilt_slots_ignored(content: bytes, slots_of: SlotsOf) -> anchors.Slots:
+def with_spoilt_slots_ignored(content, slots_of):
     """Go by the sound slot alone, whatever became of the other one."""
     slots = slots_of(content)
     return anchors.Slots((slots.newest, slots.newest)) if slots.torn else slots
@@ -100,7 +82,7 @@ def with_spoilt_slots_ignored(content: bytes, slots_of: SlotsOf) -> anchors.Slot
 # --- kill -9 -----------------------------------------------------------------------------------------------------
 
 
-def kills(folder: Path, nursery: Nursery, times: int, url: Callable[[], str] | None = None, seed: int = 1) -> Line:
+def kills(folder, nursery, times, url=None, seed=1):
     """Half of them at named points, in turn, and half at random moments."""
     chance, found, killed = random.Random(seed), Counter[str](), 0
     points = [point for point in POINTS if url is None or not point.startswith("anchor ")]
@@ -140,7 +122,7 @@ def kills(folder: Path, nursery: Nursery, times: int, url: Callable[[], str] | N
 # --- what a power cut leaves -------------------------------------------------------------------------------------
 
 
-def power_cuts(folder: Path, times: int, seed: int = 1) -> Line:
+def power_cuts(folder, times, seed=1):
     """As many of each kind of loss; the ledger holds exactly the commits that are fully kept."""
     recording = recorded(folder / "recording")
     cases = [loss for loss in LOSSES for _ in range(times // len(LOSSES))]
@@ -153,7 +135,7 @@ def power_cuts(folder: Path, times: int, seed: int = 1) -> Line:
     )
 
 
-def anchor_faults(folder: Path, times: int, seed: int = 1) -> Line:
+def anchor_faults(folder, times, seed=1):
     """Torn slots, lost writes and old slots are crashes; an older log is seen, whatever the slots are like."""
     recording = recorded(folder / "recording")
     found = list(anchor_surprises(recording, folder / "honest", times, seed))
@@ -171,7 +153,7 @@ def anchor_faults(folder: Path, times: int, seed: int = 1) -> Line:
     return Line("anchor torn, lost, old", times, counted, len(found), twins, len(caught))
 
 
-def bit_flips(folder: Path, times: int, seed: int = 1) -> Line:
+def bit_flips(folder, times, seed=1):
     """Every flip is refused, or changes nothing that is read."""
     recording = recorded(folder / "recording")
     in_entries = times // 6
@@ -187,7 +169,7 @@ def bit_flips(folder: Path, times: int, seed: int = 1) -> Line:
 # --- a disk that fails -------------------------------------------------------------------------------------------
 
 
-def storage_errors(folder: Path, nursery: Nursery, places: int, seed: int = 1) -> Line:
+def storage_errors(folder, nursery, places, seed=1):
     """A full disk at every write, and a failed sync at every sync, up to a number of places."""
     found = Counter[str]()
     stopped = 0
@@ -206,9 +188,7 @@ def storage_errors(folder: Path, nursery: Nursery, places: int, seed: int = 1) -
     return Line("full disk, failed sync", 2 * places, told, sum(found.values()), "answers all the same", len(twin))
 
 
-def storage_breaches(
-    folder: Path, nursery: Nursery, kind: int, place: int, code: int, *, careless: bool
-) -> tuple[list[str], bool]:
+def storage_breaches(folder, nursery, kind, place, code, *, careless):
     """What is wrong after the disk failed at one place; and whether it failed."""
     where = folder / "ledger"
     where.mkdir(parents=True)
@@ -226,7 +206,7 @@ def storage_breaches(
     return wrong, met
 
 
-def released_unrecorded(path: Path, aside: Path) -> list[str]:
+def released_unrecorded(path, aside):
     """Open the ledger on a disk that works again; name what was released and is not on record."""
     with Ledger(path, budget=BUDGET) as ledger:
         ledger.verify()
@@ -243,7 +223,7 @@ def released_unrecorded(path: Path, aside: Path) -> list[str]:
 # --- many on one budget ------------------------------------------------------------------------------------------
 
 
-def crowds(folder: Path, nursery: Nursery, repeats: int, processes: int, url: Callable[[], str] | None = None) -> Line:
+def crowds(folder, nursery, repeats, processes, url=None):
     """Many processes on one budget are given exactly the cap, each answer once."""
     answers, wrong, given = 2 * processes + 30, 0, 0
     for repeat in range(repeats):
@@ -267,7 +247,7 @@ def crowds(folder: Path, nursery: Nursery, repeats: int, processes: int, url: Ca
 # --- files -------------------------------------------------------------------------------------------------------
 
 
-def old_and_edited_files(folder: Path) -> Line:
+def old_and_edited_files(folder):
     """Every older file, deleted file, deleted anchor and edited field is refused."""
     recording = recorded(folder / "recording", commits=12)
     cases = list(tampered(recording))
@@ -278,7 +258,7 @@ def old_and_edited_files(folder: Path) -> Line:
     return Line("old, deleted, edited", len(cases), told, taken, "looks at no anchor and computes no hash", twin)
 
 
-def tampered(recording: Recording) -> Iterator[tuple[bytes | None, bytes, bytes | None]]:
+def tampered(recording):
     """Database, log and anchor, each whole, older, or gone (None)."""
     newest, all_of_it = recording.anchors[-1], recording.checkpointed
     for end, head in zip(recording.ends[:-1], recording.heads, strict=False):
@@ -293,7 +273,7 @@ def tampered(recording: Recording) -> Iterator[tuple[bytes | None, bytes, bytes 
         yield edited, b"", newest
 
 
-def edits(recording: Recording) -> list[bytes]:
+def edits(recording):
     """The database with one value of one entry changed to another of the same length."""
     changed = []
     for line in recording.lines:
@@ -304,7 +284,7 @@ def edits(recording: Recording) -> list[bytes]:
     return changed
 
 
-def edited_values(value: Any) -> Iterator[Any]:
+def edited_values(value):
     """The JSON value with one number or text in it turned round, or a number raised by one."""
     if isinstance(value, dict):
         for name, item in value.items():
@@ -318,7 +298,7 @@ def edited_values(value: Any) -> Iterator[Any]:
         yield from (value + 1, int(str(value)[::-1].lstrip("0-") or "0"))
 
 
-def is_taken(folder: Path, case: tuple[bytes | None, bytes, bytes | None]) -> bool:
+def is_taken(folder, case):
     """Whether a ledger that was tampered with is opened."""
     folder.mkdir(parents=True)
     path = folder / "ledger.db"
