@@ -29,7 +29,7 @@ from quorate.mechanisms import (
 )
 from quorate.run.stage_store import FolderStages
 from quorate.voting.flow import votes
-from quorate.voting.method import told
+from quorate.voting.method import mechanism_in_words
 
 pytestmark = pytest.mark.mostly_heavy
 
@@ -66,7 +66,7 @@ def test_a_run_with_each_mechanism_writes_its_outputs_and_costs_its_price(make_r
     assert spent.epsilon == pytest.approx(price(event, 1e-5), abs=2e-9)
     assert 3.9 < spent.epsilon <= 4.0  # the budget was filled in, and not overrun
     assert (facts.guarantee.epsilon, facts.guarantee.delta) == (spent.epsilon, spent.delta)
-    assert facts.guarantee.mechanism == f"at most 60 answers of {told(mechanism)}"
+    assert facts.guarantee.mechanism == f"at most 60 answers of {mechanism_in_words(mechanism)}"
     assert all(f"{field} = " in facts.guarantee.mechanism for field in user_fields(KINDS[name]))
     rows = labels(root)
     assert len(rows) == 60

@@ -34,7 +34,7 @@ from quorate.mechanisms import (
 )
 from quorate.noise import OSNoise, SeededNoise
 from quorate.types import Secret
-from quorate.voting.method import told
+from quorate.voting.method import mechanism_in_words
 
 DELTA = 1e-5
 STATED = "the owner's statement and was not checked"
@@ -83,7 +83,7 @@ def test_labels_and_guarantee_are_written(tmp_path):
     assert written == done.guarantee
     assert written.unit == "patient"
     assert written.neighbours == "add, remove or replace one patient, as the owner states"
-    assert written.mechanism == f"at most 100 answers of {told(GNMAX)}"
+    assert written.mechanism == f"at most 100 answers of {mechanism_in_words(GNMAX)}"
     assert says(done, STATED)
     assert not says(done, EARLIER)
     with Ledger(tmp_path / "ledger.db") as ledger:
