@@ -21,12 +21,7 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from tests.ensemble.voters import KEY, shards_of
 from threadpoolctl import threadpool_limits
 
-from quorate.ensemble import (
-    AbstainingVoter,
-    ClassifierTeacher,
-    teacher_seed,
-    train_chunk,
-)
+from quorate.ensemble import AbstainingVoter, ClassifierTeacher, teacher_seed, train_chunk
 from quorate.ensemble.linear import equivalent as under_test
 from quorate.ensemble.linear.equivalent import fit_to_optimum, is_equivalent
 from quorate.ensemble.linear.newton import InColumns, InRows, SoftmaxInColumns, SoftmaxInRows, minimise

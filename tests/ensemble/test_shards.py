@@ -22,13 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from tests.ensemble.voters import KEY, learned
 
 from quorate.data import load_adult, take
-from quorate.ensemble import (
-    ClassifierTeacher,
-    ClassifierVoter,
-    balanced_shards,
-    hash_shards,
-    train_chunk,
-)
+from quorate.ensemble import ClassifierTeacher, ClassifierVoter, balanced_shards, hash_shards, train_chunk
 from quorate.ensemble.functions import split_rows
 from quorate.types import Secret
 

@@ -19,16 +19,7 @@ from quorate.folder.batch import ask, load_run
 from quorate.folder.methods import check, execute
 from quorate.folder.settings import settings_from
 from quorate.folder.status import read_status
-from quorate.labelling import (
-    CoreSet,
-    Disagreement,
-    KMeans,
-    Margin,
-    OracularCAL,
-    Random,
-    Strategy,
-    VersionSpace,
-)
+from quorate.labelling import CoreSet, Disagreement, KMeans, Margin, OracularCAL, Random, Strategy, VersionSpace
 from quorate.labelling.active.strategy import GAIN_IS_UNCERTAIN
 from quorate.labelling.data_dependent import ex_post_delta
 from quorate.ledger import Budget, Ledger

@@ -7,15 +7,7 @@ give the reason for the difference.
 from __future__ import annotations
 
 import pytest
-from tests.golden.made import (
-    CASES,
-    PARTS,
-    differences,
-    made,
-    recorded,
-    recorded_versions,
-    without_keys,
-)
+from tests.golden.made import CASES, PARTS, differences, made, recorded, recorded_versions, without_keys
 from tests.golden.pinned import VERSIONS
 from tests.golden.prices import prices
 

@@ -21,15 +21,7 @@ from quorate.export.package import export_package
 from quorate.findings import Outcome
 from quorate.folder.published import read_facts
 from quorate.folder.sites import combined
-from quorate.folder.sites.signed_votes import (
-    MOST_SITES,
-    MOST_TEACHERS,
-    SignedVotes,
-    Statement,
-    new_key,
-    sign,
-    verified,
-)
+from quorate.folder.sites.signed_votes import MOST_SITES, MOST_TEACHERS, SignedVotes, Statement, new_key, sign, verified
 from quorate.folder.votes_file import VotesFile
 from quorate.mechanisms import GaussianNoisyMax, SeveralVotesNoisyMax
 from quorate.mechanisms.answers import half_lead
