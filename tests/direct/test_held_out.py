@@ -18,8 +18,8 @@ from quorate.errors import InvalidParameter
 from quorate.estimators.resumable import by_fit
 from quorate.mechanisms import PrivateQuantile
 from quorate.release.charge import GRADIENT_ROUND, TUNING
-from quorate.run.config import MethodConfig
 from quorate.run.held_out import HeldOut, plan_sets
+from quorate.run.method_config import MethodConfig
 from quorate.students import LabelStudent
 from quorate.types import Secret
 from quorate.voting.flow import learning, shards_of

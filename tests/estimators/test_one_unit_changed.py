@@ -32,9 +32,9 @@ from quorate.data.fixed_types import absent_marks
 from quorate.data.labels import TargetRange, check_classes, codes_of
 from quorate.data.rows import from_arrow
 from quorate.errors import DataRefused
-from quorate.run.config import MethodConfig
 from quorate.run.drawn_rows import EVENLY, draw_rows
 from quorate.run.held_out import HeldOut, plan_sets
+from quorate.run.method_config import MethodConfig
 from quorate.run.schema import Schema
 from quorate.run.usable_rows import PrivateTable, UsableRows, labels_and_slots
 from quorate.types import Secret

@@ -16,13 +16,7 @@ from tests.learners.exact_relabelling import Rows, boosted, price
 
 from quorate.accounting import ApproxDP, PureDP
 from quorate.errors import DataRefused, InvalidParameter
-from quorate.learners import (
-    UNLABELLED,
-    ExponentialLearner,
-    GenericLearner,
-    LabelBoost,
-    PrivateLearner,
-)
+from quorate.learners import UNLABELLED, ExponentialLearner, GenericLearner, LabelBoost, PrivateLearner
 from quorate.learners.amplification import (
     Price,
     bns15_claim_4_3,

@@ -15,11 +15,7 @@ from scipy.stats import chisquare
 from tests.scripted_noise import ScriptedNoise
 
 from quorate.errors import InvalidParameter
-from quorate.learners.amplification import (
-    random_arrangement,
-    random_draws,
-    random_integers,
-)
+from quorate.learners.amplification import random_arrangement, random_draws, random_integers
 from quorate.noise import OSNoise, SeededNoise
 from quorate.types import IntArray
 

@@ -14,8 +14,8 @@ from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.mechanisms import PrivateQuantile
 from quorate.mechanisms.noisy_mean import NoisyMeans
 from quorate.release.charge import TUNING
-from quorate.run.config import MethodConfig
 from quorate.run.held_out import ENDS, HeldOut, plan_sets
+from quorate.run.method_config import MethodConfig
 from quorate.types import Secret
 from quorate.voting import number_flow
 from quorate.voting.numbers import NumberTask

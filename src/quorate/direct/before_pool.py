@@ -36,13 +36,7 @@ from quorate.direct.plan import (
     too_much_noise,
 )
 from quorate.mechanisms import NoisyMarginals
-from quorate.run.drawn_pool import (
-    N_ROWS,
-    SHORT_LIST,
-    PoolPlan,
-    ReleasedMarginals,
-    plan_pool,
-)
+from quorate.run.drawn_pool import N_ROWS, SHORT_LIST, PoolPlan, ReleasedMarginals, plan_pool
 from quorate.run.schema import Schema as ReadSchema
 from quorate.types import BoolArray, Secret
 

@@ -19,9 +19,9 @@ from quorate.data.labels import Label
 from quorate.direct.defaults import RULE
 from quorate.errors import InvalidParameter, named
 from quorate.ledger.budget import EPSILON_DIGITS, Composition, float_down, largest_rho
-from quorate.run.config import MethodConfig
 from quorate.run.drawn_pool import N_ROWS, refuse_both
 from quorate.run.drawn_rows import EVENLY, draw_rows
+from quorate.run.method_config import MethodConfig
 from quorate.run.schema import Schema, check_pool
 from quorate.students.scores import share_of_rarer
 

@@ -17,10 +17,7 @@ from quorate.accounting.attacker import rounded_up
 from quorate.accounting.figures import at_least, plural
 from quorate.accounting.gaussian import DISTANCE, lost_delta, mu_of_gaussian
 from quorate.accounting.neighbouring import Relation
-from quorate.data.feature_maps import (
-    LinearMap,
-    ResidualMap,
-)
+from quorate.data.feature_maps import LinearMap, ResidualMap
 from quorate.data.feature_maps.composed import longest_features
 from quorate.data.feature_maps.coordinates import FeatureMap, PublicCoordinates
 from quorate.data.labels import STEPS

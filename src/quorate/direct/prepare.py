@@ -15,14 +15,7 @@ from quorate.data.feature_maps.composed import default_map_before, feature_map_f
 from quorate.data.rows import without_columns
 from quorate.data.spool import most_held
 from quorate.direct.before_pool import BeforePool, DrawnPool, before_pool, feature_map_of, plan_on
-from quorate.direct.config import (
-    DirectConfig,
-    as_asked,
-    charge_beginning,
-    draws_pool,
-    rho_of,
-    schema_of,
-)
+from quorate.direct.config import DirectConfig, as_asked, charge_beginning, draws_pool, rho_of, schema_of
 from quorate.direct.plan import DirectPlan, plan_direct, plan_without_pool
 from quorate.direct.stored import BegunRun, load_plan
 from quorate.direct.task import DirectTask

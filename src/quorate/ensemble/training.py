@@ -31,12 +31,7 @@ from quorate.ensemble.teachers.classifier import ClassifierTeacher, ClassifierVo
 from quorate.ensemble.teachers.prior_matching import PriorMatchingTeacher
 from quorate.ensemble.teachers.teacher import AbstainingVoter, Teacher, Voter, untrained
 from quorate.ensemble.workers.cluster.elsewhere import TASK, map_elsewhere
-from quorate.ensemble.workers.isolation import (
-    Lost,
-    load_what_children_need,
-    on_one_thread_each,
-    seed_global_generators,
-)
+from quorate.ensemble.workers.isolation import Lost, load_what_children_need, on_one_thread_each, seed_global_generators
 from quorate.ensemble.workers.workers import isolated_map, packed, unpacked
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.stored_names import stored_as

@@ -43,9 +43,9 @@ from quorate.mechanisms.schedule import open_fields
 from quorate.planning.plan import Plan
 from quorate.planning.planned import expected_of_rounds, plan
 from quorate.planning.rehearsal.made_up import LearningCurve
-from quorate.run.config import MethodConfig
 from quorate.run.expectation import Expected
 from quorate.run.held_out import plan_sets
+from quorate.run.method_config import MethodConfig
 from quorate.run.public_facts import ChosenMethod, ChosenRelation, choose_relation
 from quorate.students.scores import SCORE_WORDS
 from quorate.voting.models import student_of, teacher_of

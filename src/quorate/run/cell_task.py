@@ -24,8 +24,8 @@ from quorate.data.rows import Rows
 from quorate.ledger import GuaranteeScope, Ledger, Reservation
 from quorate.noise import NoiseSource
 from quorate.release import Charge
-from quorate.run.config import MethodConfig
 from quorate.run.held_out import HeldOut, plan_sets
+from quorate.run.method_config import MethodConfig
 from quorate.run.progress import in_parts
 from quorate.run.schema import Schema
 from quorate.run.usable_rows import PrivateTable, UsableRows, labels_and_slots

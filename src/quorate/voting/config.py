@@ -16,7 +16,7 @@ from quorate.errors import InvalidParameter, named
 from quorate.labelling.active import Strategy
 from quorate.mechanisms import Mechanism, check_declared, for_runs, is_own
 from quorate.mechanisms.schedule import check_mechanism
-from quorate.run.config import MethodConfig
+from quorate.run.method_config import MethodConfig
 from quorate.students import Declined
 
 

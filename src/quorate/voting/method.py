@@ -29,14 +29,7 @@ from quorate.release.guarantee import spent_of
 from quorate.report import AnswerCounts, Choice, ExPost, Facts, Fitted, Part, Setup, Spending
 from quorate.report.spending import raises_of
 from quorate.run.checks import chain
-from quorate.run.facts import (
-    SHOWN_EPSILONS,
-    RunMetadata,
-    attack_curve,
-    name_of,
-    provenance_of,
-    spending_of,
-)
+from quorate.run.facts import SHOWN_EPSILONS, RunMetadata, attack_curve, name_of, provenance_of, spending_of
 from quorate.run.method import Method, unit_line
 from quorate.students.declared import last_step
 from quorate.voting.claims import about

@@ -49,9 +49,9 @@ from quorate.release.guarantee import BY_POSITION
 from quorate.release.model_digest import described
 from quorate.release.session import LedgerTerms
 from quorate.run.cell_task import CellRows, CellTask
-from quorate.run.config import MethodConfig
 from quorate.run.facts import name_of
 from quorate.run.located import COUNTING, MOST_CELLS, cells_for
+from quorate.run.method_config import MethodConfig
 from quorate.run.public_facts import PublicFacts, unit_of
 from quorate.run.schema import LINE_BREAKS_ARE_STATED, POOL_IS_STATED, Schema, check_pool, refuse_forms
 from quorate.run.usable_rows import PrivateTable

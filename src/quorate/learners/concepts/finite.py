@@ -12,13 +12,7 @@ from numpy.typing import NDArray
 from quorate.ambient import unwarned
 from quorate.arguments import count
 from quorate.errors import InvalidParameter
-from quorate.learners.concepts.protocol import (
-    EnumeratedClass,
-    Labels,
-    Points,
-    real_points,
-    signed_weights,
-)
+from quorate.learners.concepts.protocol import EnumeratedClass, Labels, Points, real_points, signed_weights
 from quorate.stored_names import stored_as
 from quorate.theory.bns15 import sauer
 from quorate.types import FloatArray, IntArray

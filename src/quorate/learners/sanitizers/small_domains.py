@@ -15,14 +15,7 @@ from quorate.errors import InvalidParameter
 from quorate.learners.base.exponential import chosen
 from quorate.learners.concepts.domain import MAX_DOMAIN, PublicDomain, public_domain
 from quorate.learners.concepts.protocol import ConceptClass, Points
-from quorate.learners.sanitizers.protocol import (
-    Sanitizer,
-    XorQueries,
-    checked_rows,
-    least_rows,
-    least_scale,
-    share,
-)
+from quorate.learners.sanitizers.protocol import Sanitizer, XorQueries, checked_rows, least_rows, least_scale, share
 from quorate.learners.sanitizers.tree import rounded_weights
 from quorate.mechanisms import Exponential
 from quorate.noise import NoiseSource, discrete_laplace
