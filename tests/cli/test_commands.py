@@ -345,9 +345,8 @@ def test_status_counts_the_teachers_that_are_stored(make_run, cli):
     assert cli.json("status", root)["teachers_stored"] == 100
 
 
-def test_status_opens_no_report_that_is_gone(make_run, cli):
-    root = make_run()
-    cli("run", root)
+def test_status_opens_no_report_that_is_gone(finished_run, cli):
+    root = finished_run()
     assert "next       open " in cli("status", root)[1]
     (root / "public" / "report.html").unlink()
     text = cli("status", root)[1]

@@ -233,9 +233,8 @@ def test_check_says_what_a_strategy_costs_and_that_a_random_subset_is_its_contro
     assert "60 labels" in words
 
 
-def test_the_internal_report_of_an_active_run_names_the_control(make_run, cli):
-    root = make_run(**ACTIVE)
-    run(root)
+def test_the_internal_report_of_an_active_run_names_the_control(finished_run, cli):
+    root = finished_run(**ACTIVE)
     assert cli("report", root, "--edition", "internal")[0] == 0
     assert "random subset of the same size" in (root / "private" / "report-internal.html").read_text()
 

@@ -128,20 +128,18 @@ def test_coordinates_are_read_back_and_never_computed_again(make_direct, monkeyp
     assert not read_run(root).task.stored
 
 
-def test_coordinates_of_other_settings_take_no_place_of_these(make_direct):
-    root = make_direct(**{"budget.composition": "zcdp", "run.epsilon": 0.5})
+def test_coordinates_of_other_settings_take_no_place_of_these(finished_run):
+    root = finished_run(m=60, **DIRECT, **{"budget.composition": "zcdp", "run.epsilon": 0.5})
+    edit(root, "rounds = 4", "rounds = 5")
     run(root)
-    text = edit(root, "rounds = 4", "rounds = 5")
-    run(root)
-    (root / "quorate.toml").write_text(text)
+    edit(root, "rounds = 5", "rounds = 4")
     assert read_run(root).task.stored
     run(root)
     assert charges(root) == 2
 
 
-def test_lost_coordinates_that_come_out_in_other_bits_are_refused_and_not_charged(make_direct, cli, monkeypatch):
-    root = make_direct(**{"budget.composition": "zcdp", "run.epsilon": 0.5})  # a second charge would fit
-    run(root)
+def test_lost_coordinates_that_come_out_in_other_bits_are_refused_and_not_charged(finished_run, cli, monkeypatch):
+    root = finished_run(m=60, **DIRECT, **{"budget.composition": "zcdp", "run.epsilon": 0.5})  # a second charge fits
     (stage,) = (root / "private").glob("coordinates-*.stage")
     stage.unlink()
     monkeypatch.setattr(Spectrum, "of", other_bits(Spectrum.of))
@@ -160,16 +158,14 @@ def other_bits(of):
     return moved
 
 
-def test_there_is_nothing_to_ask_and_no_internal_edition(make_direct, cli):
-    root = make_direct()
-    run(root)
+def test_there_is_nothing_to_ask_and_no_internal_edition(finished_run, cli):
+    root = finished_run(m=60, **DIRECT)
     assert "quorate predict RUN TABLE --out PATH" in cli.refused(4, "ask", root, root / "public.csv")
     assert "no internal edition" in cli.refused(4, "report", root, "--edition", "internal")
 
 
-def test_an_audit_attacks_the_rounds_and_goes_into_the_report(make_direct, cli):
-    root = make_direct()
-    run(root)
+def test_an_audit_attacks_the_rounds_and_goes_into_the_report(finished_run, cli):
+    root = finished_run(m=60, **DIRECT)
     told = read_facts(root)
     assert told.audit is None
     assert told.audit_command == "quorate audit run"
@@ -332,9 +328,8 @@ def test_a_budget_that_is_too_small_is_said_in_words_of_rounds(make_direct, cli,
     assert "queries" not in said
 
 
-def test_an_edit_after_the_charge_says_to_undo_it(make_direct):
-    root = make_direct()
-    run(root)
+def test_an_edit_after_the_charge_says_to_undo_it(finished_run):
+    root = finished_run(m=60, **DIRECT)
     edit(root, "rounds = 4", "rounds = 5")
     with pytest.raises(BudgetExhausted, match="put them back"):
         run(root)

@@ -154,9 +154,8 @@ def test_answers_of_another_mechanism_with_the_same_event_are_not_taken_for_its_
     assert facts.answers.declined == 0
 
 
-def test_another_threshold_is_another_release(make_run):
-    root = make_run(m=60, **section("ConfidentNoisyMax"))
-    run(root)
+def test_another_threshold_is_another_release(finished_run):
+    root = finished_run(m=60, **section("ConfidentNoisyMax"))
     edit(root, "threshold = 8.0", "threshold = 9.0")
     with pytest.raises(BudgetExhausted):
         run(root)

@@ -302,7 +302,6 @@ def test_what_an_earlier_version_answered_is_found_and_charged_no_more(typed, mo
         assert (again.answers, again.left) == (first.answers, asked[1].left)
 
 
-@pytest.mark.heavy
 def test_a_point_is_charged_once_by_whatever_door_it_comes(typed):
     row, path = {**ROW, "number": 36.25}, typed.parent / "asked"
     first = ask(load_run(typed), polars_of(row))
