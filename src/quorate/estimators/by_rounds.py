@@ -37,8 +37,8 @@ from quorate.release.keys import with_key
 from quorate.release.session import terms_of
 from quorate.report import Facts, Utility
 from quorate.run.cell_task import left_out
-from quorate.run.config import MethodConfig
 from quorate.run.facts import RunMetadata
+from quorate.run.method_config import MethodConfig
 from quorate.run.progress import progress, say, wanted
 from quorate.stored_names import stored_as
 from quorate.students.prediction_sets import COVERAGE, Limits, OneLimit

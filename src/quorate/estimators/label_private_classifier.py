@@ -47,9 +47,9 @@ from quorate.release.charge import floor_budget, noise_and_key
 from quorate.release.keys import with_key
 from quorate.report import Facts, render_text
 from quorate.report.words import Language
-from quorate.run.config import MethodConfig
 from quorate.run.facts import RunMetadata
 from quorate.run.method import CheckResult
+from quorate.run.method_config import MethodConfig
 from quorate.run.progress import wanted
 from quorate.run.scores import with_calibration
 from quorate.stored_names import stored_as

@@ -20,8 +20,8 @@ from quorate.estimators.decided import WITHOUT_ANY
 from quorate.estimators.known_arguments import known_arguments, rows_and_labels
 from quorate.findings import warn_of
 from quorate.report import Facts, Utility
-from quorate.run.config import MethodConfig
 from quorate.run.method import CheckResult
+from quorate.run.method_config import MethodConfig
 from quorate.run.pool_cautions import calibrates_twice_caution
 from quorate.run.public_facts import WAYS, ChosenMethod, named_method
 from quorate.run.resources import processes
