@@ -57,7 +57,7 @@ def test_a_table_of_any_form_is_predicted_as_it_is_in_memory(end, run, cli, tmp_
     ("table", "out", "more", "code", "said"),
     [
         ("nowhere.csv", "out.csv", (), 4, "there is no file or folder"),
-        ("rows.csv", "out.json", (), 2, "expected a file that ends in .parquet or .csv"),
+        ("rows.csv", "out.json", (), 2, "--out must name a file that ends in .parquet or .csv, got"),
         ("rows.csv", "rows.csv", (), 4, "is there already, and is not replaced"),
         ("rows.csv", "no folder/out.csv", (), 4, "there is no folder"),
         ("rows.csv", "out.csv", ("--keep", "ie"), 4, "quorate: --keep: "),

@@ -59,8 +59,8 @@ def predict_table(
     import polars as pl
 
     if out.suffix not in _OUT:
-        got = f"{named('out')}: got {shown(str(out))}"
-        raise InvalidParameter(f"{got}; expected a file that ends in {' or '.join(_OUT)}")
+        ends = " or ".join(_OUT)
+        raise InvalidParameter(f"{named('out')} must name a file that ends in {ends}, got {shown(str(out))}")
     file_to_write(out, "predictions.parquet")
     if out.exists():
         raise PreconditionFailed(f"{out} is there already, and is not replaced; name another file, or remove it")

@@ -85,6 +85,7 @@ class RunStatus:
     teachers: int | None
     account: AccountStatus | None
     facts: Facts | None
+    to_plan: bool = False  # whether the planner compares what such a run could be, as quorate init says
 
     @property
     def told(self) -> str:
@@ -108,7 +109,7 @@ class RunStatus:
             case State.INTERRUPTED:
                 return f"quorate run {for_shell(self.run)}"
             case State.NOT_STARTED:
-                return f"quorate check {for_shell(self.run)}"
+                return f"quorate {'plan' if self.to_plan else 'check'} {for_shell(self.run)}"
 
     def tree(self) -> dict[str, Any]:
         """Return the status as ``quorate status --json`` prints it."""
@@ -148,12 +149,14 @@ def read_status(run: Path) -> RunStatus:
                     account = replace(account, lost=_lost(ledger))
         except LedgerBusy:
             busy = True
-    finished = is_finished(folder)
+    finished, data = is_finished(folder), settings.data
     teachers, voted = _teachers_stored(folder, settings), _votes_stored(folder, settings)
     drawn = account is not None and account.drawn
     stages = (
         _stages_of_rounds(folder, drawn=drawn, finished=finished)
         if settings.method.by == "direct"
+        else {}
+        if settings.method.by == "auto"  # chosen when the run begins
         else _stages_of_teachers(folder, settings, drawn=drawn, finished=finished)
     )
     charged = folder.has_ledger and (account is None or account.run_charged)
@@ -168,6 +171,9 @@ def read_status(run: Path) -> RunStatus:
         teachers=None if settings.teachers.count == "auto" else int(settings.teachers.count),
         account=account,
         facts=read_facts(run) if finished else None,
+        to_plan=None not in (data.public, data.n_records)
+        and data.range is None
+        and not (account and account.estimates),
     )
 
 

@@ -52,10 +52,12 @@ class PrintedPlan(Plan):
 def odds(plan: Plan) -> str:
     """Say what the budget means, in odds."""
     exact = plan.worlds_of_first
-    less = "" if exact is None or exact == plan.worlds else f", and by the exact price of the first row {exact:,}"
+    by = f"{plan.worlds:,} on average, by ε and δ alone"
+    if exact is not None and exact != plan.worlds:
+        by = f"{exact:,} on average, by the exact price of the first row; ε and δ alone would allow {plan.worlds:,}"
     return (
-        f"of 1,000 equally likely pairs of worlds that differ in one {plan.facts.unit}, the best observer of all that "
-        f"is released tells apart {plan.worlds:,} at most on average by ε and δ alone{less}; a coin, 500"
+        f"of 1,000 equally likely pairs of worlds that differ in one {plan.facts.unit}, whoever sees all that is "
+        f"released names the real one in at most {by}; a coin names 500"
     )
 
 
@@ -118,7 +120,7 @@ def _first(plan: Plan) -> list[str]:
     lines = _words("first", f"{name_of(first)}: {first.why}")
     lines += _words("compares", compared(plan)) if any(row.priced for row in plan.answering) else []
     if first.expected is not None:
-        lines += _words("rests on", BASES[first.expected.basis])
+        lines += _words("basis", BASES[first.expected.basis])
     votes = next((row for row in plan.answering if row.probabilities is not None), None)
     if votes is not None and votes.probabilities is not None:
         lines += _words("labels", margins_in_words(votes, votes.probabilities))

@@ -33,7 +33,7 @@ def row(n_teachers: int, told: Expected) -> PlanRow:
 def test_rows_stand_in_the_order_of_the_chosen_score():
     rows = [row(10, expected(0.7, accuracy=0.97)), row(20, expected(0.8)), row(30, expected(0.75))]
     assert [each.n_teachers for each in in_order(FACTS, rows)] == [20, 30, 10]
-    assert "its expected ROC-AUC is the best, 0.050 ahead" in in_order(FACTS, rows)[0].why
+    assert "its expected ROC-AUC is the best, 0.050 better than the next row's" in in_order(FACTS, rows)[0].why
     losses = [row(n, expected(value, scoring="log_loss", baseline=0.7)) for n, value in ((10, 0.4), (20, 0.3))]
     assert [each.n_teachers for each in in_order(FACTS, losses)] == [20, 10]
 

@@ -215,7 +215,9 @@ def require_column(name: str, names: Sequence[str], path: object, *, public: Seq
     nothing of that line is quoted: it may be a private row. `key`: the key that names the column, to begin with.
     """
     if name not in names:
-        missing = "; its first line must name the columns (it is not shown, since it may be a row)"
+        missing = (
+            ". See that its first line names the columns (that line is not printed here, since it may be a private row)"
+        )
         if _is_query(path):
             missing = "; have the query return it (… as name)"
         if names_columns(names, public):
