@@ -125,7 +125,7 @@ def _columns_of(reader: TableReader, table: Path, keep: Sequence[str], dialect: 
     """Return the columns to read: those of the model and those to keep, all of them where the model has no names."""
     names = column_names(table, dialect)
     for name in reader.needed:
-        require_column(name, names, table)
+        require_column(name, names, table, needed_by="the model")
     for name in keep:
         require_column(name, names, table, public=sorted(reader.needed), key=f"{named('keep')}: ")
     return [*keep, *(name for name in reader.families or names if name in names and name not in keep)]

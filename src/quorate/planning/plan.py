@@ -136,6 +136,7 @@ class Plan:
     `crossings`: from how many queries on a sparse vector beats Gaussian noise.
     `by_epsilon`: the same way at other ε.
     `notes`: what the figures rest on, in sentences without a full stop.
+    `score_was_asked_for`: whether rows are in the order of a score that was asked for, not of what suits the classes.
     """
 
     facts: PublicFacts
@@ -144,6 +145,7 @@ class Plan:
     crossings: tuple[Crossing, ...] = ()
     by_epsilon: tuple[AtEpsilon, ...] = ()
     notes: tuple[str, ...] = ()
+    score_was_asked_for: bool = False
 
     @property
     def first(self) -> PlanRow:

@@ -80,7 +80,8 @@ def _rows(plan: Plan) -> list[str]:
     share = "— no labels" if plan.commonest is None else f"{always(plan):.3f}"
     lines += [f" {'always the commonest class':<62}{share}", "─" * TERMINAL]
     if plan.scoring != "accuracy":
-        lines += _words("expected", f"{SCORE_WORDS[plan.scoring]}, since a class is rare or it was asked for")
+        why = "it was asked for" if plan.score_was_asked_for else "a class is rare"
+        lines += _words("expected", f"{SCORE_WORDS[plan.scoring]}, since {why}")
     if any(plan.is_brief(row) for row in able):
         lines += _words("~", ROUGHLY)
     return lines
