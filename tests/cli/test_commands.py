@@ -150,7 +150,7 @@ def test_the_ledger_is_shown_a_line_an_entry_with_its_total_and_reading_adds_not
     assert lines[-1].startswith("spent ε ")
     said = cli("ledger", "verify", finished)[1]
     assert said.startswith(f"verified: {len(lines) - 1} entries, head ")
-    assert said.endswith("; 1 charge priced again, none below what its event costs\n")
+    assert said.endswith("; 1 charge was priced again: it is not below what its event costs\n")
     assert cli.json("ledger", "verify", finished)["charges_priced"] == 1
     assert cli.json("ledger", "show", finished / "ledger.db")["entries"] == before, "to read adds nothing"
 

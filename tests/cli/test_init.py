@@ -16,10 +16,10 @@ import pytest
 from quorate.data import column_names, file_reading, read_cells, read_data, read_table
 from quorate.data.column_kinds import GivenKinds, column_kinds
 from quorate.data.labels import TargetRange
-from quorate.errors import DataRefused, InvalidParameter
+from quorate.errors import DataRefused, InvalidParameter, naming
 from quorate.folder.begin import Begun
 from quorate.folder.begin_words import hint
-from quorate.folder.settings import read_settings
+from quorate.folder.settings import KEYS_BY_ARGUMENT, read_settings
 from quorate.run.pool_cautions import pool_cautions
 
 HEADER = b"person,age,notes,seen,name,ill\n"
@@ -495,13 +495,14 @@ def test_marks_in_public_numbers_and_dates_of_two_readings_are_said_with_the_lin
     pool.write_csv(tables / "public.csv")
     options = ("--public", "public.csv", "--label", "ill", "--classes", "no,yes", "--epsilon", 1, "--n-records", 60)
     out = cli.ok("init", "run", "--from", "private.csv", *options, "--yes")
-    assert "2 of 30 in 'age', such as '<0,6', 'k.A.'. Write numeric = [\"age\"] (in a folder under [data])" in out
+    assert "2 of 30 in 'age', such as '<0,6', 'k.A.'. Take away the # before numeric = [\"age\"] in quorate.toml" in out
     assert 'write date_format = "dd/mm/yyyy" or date_format = "mm/dd/yyyy" under [data]' in out
     text = (tables / "run" / "quorate.toml").read_text(encoding="utf-8")
     assert '# numeric = ["age"]' in text
     assert (tomllib.loads(text)["data"].keys() & {"numeric", "date_format"}) == set()
     kinds = column_kinds(pool, GivenKinds(dialect=read_settings(tables / "run" / "quorate.toml").data.dialect))
-    said = [each.words for each in pool_cautions(pool, "public.csv", kinds=kinds) if each.applies]
+    with naming({**KEYS_BY_ARGUMENT, "numeric": "# numeric"}):
+        said = [each.words for each in pool_cautions(pool, "public.csv", kinds=kinds) if each.applies]
     assert len([words for words in said if words in out]) == 2
 
 

@@ -87,7 +87,8 @@ def test_a_raise_that_is_needed_is_told_whole(finished_run, cli):
     """Both amounts, the reason and the way on, in the first refusal; then nothing else is missing."""
     finished = finished_run(**{"mechanism.queries": 20})
     said = cli.refused(2, "ledger", "open", finished, "--raise-budget", REASON)
-    assert "the ledger has epsilon = 4 and delta = 1e-5, and [budget] of" in said
+    assert "says what the ledger has already (epsilon = 4 and delta = 1e-5), so nothing would be raised" in said
+    assert "type this again" in said
     settings = finished / "quorate.toml"
     settings.write_text(settings.read_text() + "epsilon = 3.0\ndelta = 2e-6\n")  # its last section is [run]
     said = cli.refused(3, "check", finished)
@@ -142,7 +143,7 @@ def test_a_budget_is_raised_alone_and_not_to_itself_nor_below_nor_composed_other
         assert "put it back: a budget is never lowered" in said
         assert "raise" not in said
     said = cli.refused(2, "ledger", "open", finished, "--raise-budget", REASON)
-    assert "not below the one before, and one above" in said
+    assert "neither may become smaller" in said
     for options in ((), ("--same-release", REASON, "--raise-budget", REASON)):
         said = cli.refused(2, "ledger", "open", finished, *options)
         assert "give one of --same-release REASON and --raise-budget REASON" in said
@@ -303,5 +304,5 @@ def test_a_block_of_several_clients_names_them(tmp_path, cli):
         reservation.draw("online answer", 4, parts=parts)
         reservation.draw("online answer", 1, client="key:ef")
     shown = cli("ledger", "show", place)[1].splitlines()
-    assert shown[-3].endswith("purpose online answer, first 0, count 4, for 3 key:ab+1 key:cd")
-    assert shown[-2].endswith("purpose online answer, first 4, count 1, client key:ef")
+    assert shown[-3].endswith("online answers 1 to 4, for 3 key:ab+1 key:cd")
+    assert shown[-2].endswith("online answer 5, by client key:ef")

@@ -63,7 +63,7 @@ def test_an_unknown_column_is_refused_and_no_name_of_the_file_is_quoted(tmp_path
     path = tmp_path / f"t.{suffix}"
     FRAME.write_csv(path) if suffix == "csv" else FRAME.write_parquet(path)
     for given in ({"label": "incom"}, {"unit": "PERSON"}, {"label": "zzz"}):
-        with pytest.raises(DataRefused, match=r"no column '.*'; its first line must name the columns") as refused:
+        with pytest.raises(DataRefused, match=r"no column '.*'. See that its first line names the columns") as refused:
             read_data(path, **given)
         assert not [name for name in FRAME.columns if f"'{name}'" in str(refused.value)]
     with pytest.raises(InvalidParameter, match="two columns"):

@@ -284,7 +284,7 @@ class TestTheEstimator:
     def test_intervals_hold_the_target_as_promised_and_private_rows_make_none(self, capsys):
         model, targets = fitted(epsilon=2.0), TARGETS.copy()
         with pytest.raises(
-            PreconditionFailed, match=r"first: calibrate\(X, y\)\. Without any, fit with calibration_share="
+            PreconditionFailed, match=r"First call calibrate\(X, y\)\. Without such rows, fit with calibration_share="
         ):
             model.predict_interval(ROWS[HELD])
         rows, held = ROWS[HELD], targets[HELD]

@@ -12,7 +12,7 @@ from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.folder.batch import load_run
 from quorate.folder.choice import CHOICE
 from quorate.folder.methods import read_run
-from quorate.folder.planned import TAKES_A_WHILE, plan_folder, settings_to_run
+from quorate.folder.planned import CHOOSES, plan_folder, settings_to_run
 from quorate.folder.settings import read_settings, settings_from
 
 SETTINGS = {
@@ -82,9 +82,9 @@ def test_public_facts_choose_the_method(sections, by, why):
 def test_where_rows_are_labelled_a_rehearsal_chooses_and_nothing_is_chosen_before_it(folder):
     evaluated(folder, 99)
     assert read_settings(folder / "quorate.toml").chosen is None
-    with pytest.raises(PreconditionFailed, match="has chosen nothing yet"):
+    with pytest.raises(PreconditionFailed, match=r"this run has no method yet: .* Type: quorate run "):
         read_run(folder)
-    with pytest.raises(PreconditionFailed, match="has chosen nothing yet"):
+    with pytest.raises(PreconditionFailed, match=r"this run has no method yet: .* Type: quorate run "):
         load_run(folder)
     chosen = settings_to_run(folder).chosen  # too few to rehearse on
     assert chosen is not None
@@ -101,8 +101,8 @@ def test_the_first_row_of_a_rehearsal_is_what_runs(folder, cli):
     assert settings_to_run(folder) == chosen
     _, out, err = cli("check", folder)
     assert "on the labelled public rows" in out.words, err
-    assert err.startswith(TAKES_A_WHILE)
-    assert TAKES_A_WHILE not in cli("check", folder, "--json")[2]
+    assert err.startswith(CHOOSES)
+    assert CHOOSES not in cli("check", folder, "--json")[2]
 
 
 def test_the_word_that_init_wrote_before_means_votes():

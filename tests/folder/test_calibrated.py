@@ -42,7 +42,7 @@ def test_calibration_after_a_run_is_free_and_reaches_all_that_is_published(make_
     shown = visits(100, seed=5)[0]
     before, spent = quorate.load(root).predict_proba(shown), spent_on(root)
     assert plain.fitted.temperature is None
-    with pytest.raises(PreconditionFailed, match=r"name a table of them as \[data\] calibration in quorate.toml"):
+    with pytest.raises(PreconditionFailed, match=r"Write calibration = .* under \[data\], .* again, which is free"):
         quorate.load(root).predict_set(shown)
 
     with_calibration(root)

@@ -33,7 +33,15 @@ def test_a_folder_is_looked_at_on_the_terminal_alone(make_run, cli, method):
     code, out, err = cli("check", root, "--look", "--json")
     assert (code, out) == (2, "")
     assert "--look is for your eyes alone" in err.words
-    assert "NOT checked" not in plain or "check --look counts" in plain.words
+    assert "NOT checked" not in plain or f"quorate check {root} --look counts" in plain.words
+
+
+@pytest.mark.parametrize(("declared", "is_said"), [(200, True), (380, False)])
+def test_a_declared_number_that_is_far_off_is_said_to_the_owner_of_a_direct_run(make_run, cli, declared, is_said):
+    root = make_run(m=60, **{**DIRECT, "data.n_records": declared})
+    said = f"[data] n_records = {declared} is more than 10 % off the number of records in private.csv"
+    assert (said in cli.ok("check", root, "--look").words) == is_said
+    assert "more than 10 % off" not in cli.ok("check", root)
 
 
 @pytest.mark.heavy

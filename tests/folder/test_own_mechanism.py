@@ -282,7 +282,7 @@ def test_a_ledger_is_verified_where_the_event_is_imported_and_refused_where_not(
         reviewed.mkdir()
         (reviewed / f"{NAME}.py").write_text(MODULE, encoding="utf-8")
         sys.path.append(str(reviewed))
-        assert "1 charge priced again" in cli.ok("ledger", "verify", root, "--import", NAME)
+        assert "1 charge was priced again" in cli.ok("ledger", "verify", root, "--import", NAME)
         assert Path(sys.modules[NAME].__file__ or "").parent == reviewed
     finally:
         OWN_KINDS["hospital.half_lead"], sys.modules[NAME] = event, module

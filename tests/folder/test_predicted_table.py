@@ -57,11 +57,12 @@ def test_a_table_of_any_form_is_predicted_as_it_is_in_memory(end, run, cli, tmp_
     ("table", "out", "more", "code", "said"),
     [
         ("nowhere.csv", "out.csv", (), 4, "there is no file or folder"),
-        ("rows.csv", "out.json", (), 2, "expected a file that ends in .parquet or .csv"),
+        ("rows.csv", "out.json", (), 2, "--out must name a file that ends in .parquet or .csv, got"),
         ("rows.csv", "rows.csv", (), 4, "is there already, and is not replaced"),
         ("rows.csv", "no folder/out.csv", (), 4, "there is no folder"),
         ("rows.csv", "out.csv", ("--keep", "ie"), 4, "quorate: --keep: "),
         ("wrong.csv", "out.csv", (), 4, "column 'age' of wrong.csv: a number is expected"),
+        ("other.csv", "out.csv", (), 4, "has no column 'age', which the model needs. See that its first line names"),
         ("rows.svm", "out.csv", (), 2, "expected a table with named columns"),
         ("empty", "out.csv", (), 4, "holds no .parquet file"),
     ],
@@ -69,6 +70,7 @@ def test_a_table_of_any_form_is_predicted_as_it_is_in_memory(end, run, cli, tmp_
 def test_what_is_wrong_is_one_line_and_nothing_is_written(table, out, more, code, said, run, cli, tmp_path):
     ROWS.write_csv(tmp_path / "rows.csv")
     ROWS.with_columns(age=pl.lit("ancient")).write_csv(tmp_path / "wrong.csv")
+    ROWS.rename({name: f"{name}_" for name in ROWS.columns}).write_csv(tmp_path / "other.csv")
     (tmp_path / "rows.svm").write_text("1 1:2\n")
     (tmp_path / "empty").mkdir()
     before = {path.name for path in tmp_path.iterdir()}

@@ -94,7 +94,7 @@ def test_shares_above_the_cap_are_named_at_once_and_before_a_private_row_is_read
     for verb in ("check", "plan", "run"):
         message = one_line(cli.refused(2, verb, root))
         assert "[run] epsilon = 5.0 is above [budget] epsilon = 4.0 and [run] delta = 0.0001 is above" in message
-        assert "quorate ledger open --raise-budget REASON" in message
+        assert f"quorate ledger open {root} --raise-budget REASON" in message
     assert charges(root) == 0
 
 

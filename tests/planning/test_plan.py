@@ -183,7 +183,7 @@ def test_online_answers_are_paid_out_of_the_same_budget():
 
 def test_private_learners_say_how_many_rows_they_ask_for_and_are_for_records_of_two_classes():
     few, many = learner_rows(replace(FACTS, n_records=100)), learner_rows(replace(FACTS, n_records=200_000))
-    assert all(row.cannot.startswith("no promise: ") for row in few)
+    assert all(row.cannot.startswith("no promise, since ") for row in few)
     assert not any(row.cannot for row in many)
     assert learner_rows(replace(FACTS, n_classes=3)) == ()
     assert learner_rows(replace(FACTS, n_rows=60_000)) == ()

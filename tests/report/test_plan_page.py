@@ -88,7 +88,7 @@ def test_the_attacker_is_that_of_what_would_be_released(priced):
     apart = ceil(1000 * norm.cdf(mu / 2))
     assert priced.worlds_of_first == priced.tree()["worlds_told_apart_of_1000_by_first"] == apart
     text = " ".join(render_plan(priced).split())
-    assert f"by ε and δ alone, and by the exact price of the first row {apart};" in text
+    assert f"names the real one in at most {apart} on average, by the exact price of the first row; ε and δ" in text
     assert "what the first row's release leaves" in plan_page(priced)
 
 

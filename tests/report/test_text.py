@@ -143,10 +143,14 @@ def test_a_class_that_the_student_hardly_finds_is_named(facts):
     n = len(facts.setup.classes)
     counts = (40,) + (5,) * (n - 1)
     weak = replace(score, recall=(0.25,) + (0.9,) * (n - 1), class_rows=counts, commonest=None)
-    shown = render_text(replace(facts, utility=replace(facts.utility, student=weak)))
-    assert f"weak        {facts.setup.classes[0]}: 10 of 40 found\n" in shown
+    found_weak = replace(facts, utility=replace(facts.utility, student=weak))
+    shown = render_text(found_weak)
+    assert f"weak        the model finds 10 of 40 rows of class {facts.setup.classes[0]}\n" in shown
     assert shown.count("weak ") == 1
-    assert ('\nremedy      decision_threshold = "balanced"' in shown) == (n == 2)
+    assert ('\nremedy      set_params(decision_threshold="balanced")' in shown) == (n == 2)
+    in_folder = render_text(found_weak, outputs=Outputs(again="quorate run r"))
+    assert ('\nremedy      write decision_threshold = "balanced" under [student]' in in_folder) == (n == 2)
+    assert "remedy " not in render_text(found_weak, outputs=Outputs())  # of an exported run
     strong = replace(score, recall=(0.5,) * n)
     assert "weak " not in render_text(replace(facts, utility=replace(facts.utility, student=strong)))
 

@@ -165,7 +165,7 @@ def test_labels_close_to_coin_tosses_are_said_to_be(change):
 def test_a_delta_that_gives_away_a_whole_unit_is_said():
     (said,) = recipe(PublicFacts(**ADULT | {"delta": 1e-3})).cautions
     assert (said.code, said.severity) == (DELTA_GIVES_AWAY_A_UNIT, Severity.SERIOUS)
-    assert "the data of a whole record are published" in said.words
+    assert "with it the data of a whole record could be published. Choose delta well below 1 / 32,561" in said.words
     (of_people,) = recipe(PublicFacts(**ADULT | {"delta": 1e-3, "unit": "patient"})).cautions
     assert "above 1 / 32,561 patients" in of_people.words
     assert recipe(PublicFacts(**ADULT | {"delta": 1 / 32_561})).cautions == ()

@@ -48,8 +48,8 @@ def delta_cautions(
     too_large = caution(
         DELTA_GIVES_AWAY_A_UNIT,
         Severity.SERIOUS,
-        f"delta = {at_most(delta)} is above 1 / {several(n, unit)}: it would allow that the data of a whole {unit} are "
-        "published. Choose it well below"
+        f"delta = {at_most(delta)} is above 1 / {several(n, unit)}: with it the data of a whole {unit} could be "
+        f"published. Choose delta well below 1 / {n:,}"
         if n is not None and delta > 1 / n
         else None,
     )

@@ -160,6 +160,15 @@ class Guarantee:
         return f"{'with secret noise, ' * self.seeded}{'; '.join(said)}"
 
     @property
+    def in_short(self) -> str:
+        """ε for the other relations that are known, behind that for the first: "; ε ≤ 2.16 where one is replaced …"."""
+        happens = {"add-or-remove": "added or removed", "replace": "replaced by another"}
+        return "".join(
+            f"; ε ≤ {at_most(other.epsilon, _SHOWN)} where one is {happens[relation.change]}"
+            for relation, other in zip(self._relations[1:], self.also, strict=True)
+        )
+
+    @property
     def _others(self) -> str:
         """A sentence for each other relation, for whoever reads the first."""
         return "".join(

@@ -40,6 +40,7 @@ _PHRASE: Final = {
     "replace": "replace one {}",
     "replace-labels": "replace one {}",
 }
+_ROW_BY_ROW: Final = "one record, that is one row; a person who has several rows is protected for each by itself"
 _OWNER: Final = ", as the owner states"
 
 N_IS_PUBLIC: Final = "the number of private units was read off the data and is treated as public"
@@ -152,7 +153,7 @@ class Neighbouring:
     @property
     def whose_rows(self) -> str:
         """What a record is, where the guarantee is for one; "" where a unit has all of its rows."""
-        return "one record: one row; a person may have several" * (self.unit == ONE_RECORD)
+        return _ROW_BY_ROW * (self.unit == ONE_RECORD)
 
     @property
     def _owned(self) -> str:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from quorate.arguments import nearest
 from quorate.cli.options import as_json, fields_of, mechanism_class, mechanism_fields, number, print_json, whole
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.run.progress import progress
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ def command(
     from quorate.folder.audits import RUNS
     from quorate.folder.methods import audit, read_run
     from quorate.folder.published import read_facts
+    from quorate.mechanisms import for_runs
 
     how: dict[str, Any] = {
         "runs": RUNS if runs is None else runs,
@@ -98,6 +100,9 @@ def command(
         return
     if given or epsilon is not None:
         raise InvalidParameter("--set and --epsilon are for a MECHANISM; a run has its own in quorate.toml")
+    if not run.exists():
+        near = nearest(run, for_runs()) or "; give the folder of a run"
+        raise PreconditionFailed(f"there is no folder and no mechanism called {run}{near}")
     facts = read_facts(run)
     read = read_run(run)
     with progress(quiet=as_json) as watch:

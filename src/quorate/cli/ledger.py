@@ -85,6 +85,7 @@ def verify(place: Path | str, modules: tuple[str, ...], receipts: tuple[str, ...
     the ledger verifies the file that quorate ledger export wrote, in place of it.
     """
     from quorate.accounting.figures import several
+    from quorate.ledger.pricing import priced_again
     from quorate.voting.models import import_events, nothing_from
 
     kept = _receipts(receipts)
@@ -97,8 +98,7 @@ def verify(place: Path | str, modules: tuple[str, ...], receipts: tuple[str, ...
         summary = {"verified": True, "entries": head.sequence, "head": head.hash, "charges_priced": charges}
         print_json({**summary, "receipts": len(kept)})
         return
-    priced = f"{several(charges, 'charge')} priced again, none below what its event costs"
-    click.echo(f"verified: {several(head.sequence, 'entry')}, head {head.hash}; {priced}")
+    click.echo(f"verified: {several(head.sequence, 'entry')}, head {head.hash}; {priced_again(charges)}")
     if kept:
         click.echo(f"{several(len(kept), 'receipt')} checked: the ledger holds every entry that they name")
 
@@ -317,13 +317,16 @@ def _place_of(place: Path) -> Path:
 
 def line_of(entry: dict[str, Any]) -> str:
     """One entry in one line."""
-    keys = {"purpose", "purposes", "first", "count", "quota", "reason", "client"}
+    keys = {"quota", "reason", "client"}
     fields = {key: value for key, value in entry.items() if key in keys}
+    answers = _answers(entry)
+    if answers:
+        fields = {"by client": fields.pop("client", None), **fields}
     if entry.get("parts"):  # of several clients, whose requests share the block
         by_client = Counter[str]()
         for part in entry["parts"]:
             by_client[part["client"]] += part["count"]
-        fields = {**{key: value for key, value in fields.items() if key != "client"}, "for": dict(by_client)}
+        fields = {**fields, "by client": None, "for": dict(by_client)}
     if entry["kind"] == "budget raised":
         fields = {"to": f"ε {entry['budget']['epsilon']}, δ {entry['budget']['delta']}", **fields}
     if entry["kind"] == "quota set" and entry["quota"] is None:
@@ -331,8 +334,30 @@ def line_of(entry: dict[str, Any]) -> str:
     for key, value in fields.items():
         if isinstance(value, dict):
             fields[key] = "+".join(f"{count} {name}" for name, count in value.items())
-    facts = ", ".join(f"{key} {value}" for key, value in fields.items() if value is not None)
+    said = (f"{key} {value}" for key, value in fields.items() if value is not None)
+    facts = ", ".join([*answers, *said])
     return f"{entry['sequence']:>6}  {entry['time'][:19]}  {entry['kind']:<14} {facts}".rstrip()
+
+
+def _answers(entry: dict[str, Any]) -> list[str]:
+    """Return in words what was charged for, or drawn: "32 gradient rounds", or "gradient round 1"."""
+    if entry["kind"] == "reserved":
+        counts = [f"{n:,} {purpose if n == 1 else _plural(purpose)}" for purpose, n in entry["purposes"].items()]
+        return [f"for {' and '.join(counts)}"]
+    if entry["kind"] != "drawn":
+        return []
+    purpose, first, count = entry["purpose"], entry["first"] + 1, entry["count"]
+    if count == 1:
+        return [f"{purpose} {first:,}"]
+    return [f"{_plural(purpose)} {first:,} to {first + count - 1:,}"]
+
+
+def _plural(purpose: str) -> str:
+    """Return the plural of a purpose, such as "level of marginals"."""
+    from quorate.accounting.figures import plural
+
+    head, of, whose = purpose.partition(" of ")
+    return f"{plural(head)}{of}{whose}"
 
 
 def _tell(ledger: Ledger, done: str, as_json: bool) -> None:

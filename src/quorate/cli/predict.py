@@ -57,6 +57,7 @@ def command(run: Path, table: Path, out: Path, keep: tuple[str, ...], coverage: 
     for line in lines:
         click.echo(f"note: {line}", err=True)
     if (run / "quorate.toml").exists():  # an exported folder has nothing to export
-        click.echo(f"for ONNX runtime: quorate export {for_shell(run)} --to outbox --model onnx", err=True)
+        export = f"quorate export {for_shell(run)} --to outbox --model onnx"
+        click.echo(f"To use the model in ONNX Runtime, type: {export}", err=True)
     if seeded:
         click.echo("seeded noise: reproducible, therefore not private, so no promise holds", err=True)

@@ -28,6 +28,8 @@ def command(run: Path, as_json: bool) -> None:
         print_json(status.tree())
         return
     click.echo(f"run        {status.run}: {status.in_words}")
+    if not status.stages:
+        click.echo("  · the method is chosen when the run begins")
     for name, done in status.stages.items():
         click.echo(f"  {'✓' if done else '·'} {name}{_partly(status, name)}")
     if (facts := status.facts) is not None:

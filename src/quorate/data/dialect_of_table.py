@@ -241,5 +241,5 @@ def _date_format(columns: dict[str, list[str]]) -> tuple[str, list[str]]:
     if not formats:
         return "", []
     return formats[0], [
-        f'dates of {listed(list(orders))} are read as date_format = "{formats[0]}": no other order fits'
+        f'the dates of {listed(list(orders))} are written as date_format = "{formats[0]}", since no other order fits'
     ]

@@ -140,7 +140,7 @@ def encode_labels(y: Any, classes: Sequence[Any], *, name: str = "y", n_rows: in
     ([1, 0], [1, 0, 1])
     >>> encode_labels([2], [0, 1])
     Traceback (most recent call last):
-    quorate.errors.DataRefused: y: a label outside classes was found; declared: 0, 1. Declare it, or drop its rows
+    quorate.errors.DataRefused: y: a label outside classes was found; declared: 0, 1. Add it to classes or drop its rows
     """
     labels = check_classes(classes)
     if not isinstance(y, StreamedColumn):
@@ -199,7 +199,7 @@ def _lost(values: list[Any], labels: tuple[Label, ...], name: str) -> DataRefuse
         )
     declared = listed([str(label) for label in labels]) if type(labels[0]) is str else ", ".join(map(str, labels[:8]))
     outside = f"a label outside {named('classes')} was found; declared: {declared}"
-    return DataRefused(f"{name}: {outside}. Declare it, or drop its rows")
+    return DataRefused(f"{name}: {outside}. Add it to {named('classes')} or drop its rows")
 
 
 def _bare(label: str) -> str:

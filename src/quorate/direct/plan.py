@@ -424,8 +424,9 @@ def _refuse_no_price(numbers: int, precision: float, epsilon: float, delta: floa
     """Refuse an ε and a δ of which even the finest grid, which takes the least, leaves nothing for the noise."""
     if _delta_of_grid(numbers, precision, epsilon) >= delta:
         raise InvalidParameter(
-            f"{named('epsilon', epsilon)} is too large for {named('delta', delta)}: rounding the noise to a grid alone "
-            f"would use up δ, since what it takes grows with e^ε; lower {named('epsilon')}, or raise {named('delta')}",
+            f"{named('epsilon', epsilon)} is too large for {named('delta', delta)}: rounding the noise to a grid takes "
+            "a part of δ that grows as e^ε, and here this part alone is above δ. "
+            f"Lower {named('epsilon')}, or raise {named('delta')}",
             parameter="epsilon",
             got=epsilon,
         )

@@ -79,6 +79,11 @@ class DirectTask(CellTask):
         return self.plan.n_units if self.held is None else self.held.plan.n_units
 
     @property
+    def n_declared(self) -> int:
+        """The same, by the name that every task read cell by cell has."""
+        return self.n_units
+
+    @property
     def n_classes(self) -> int:
         """Number of declared classes; 0 where a number is predicted."""
         return len(self.classes)

@@ -96,7 +96,8 @@ def check(
     Everything fits. A fit would
       method     direct, since where a record is one row it was ahead of votes on
                  most tables measured
-      unit       one record: one row; a person may have several
+      unit       one record, that is one row; a person who has several rows is
+                 protected for each by itself
       ...
     Nothing was charged.
     """

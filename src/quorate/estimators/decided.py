@@ -50,7 +50,7 @@ from quorate.students.scores import SCORINGS, ScoredRows, check_class_shares, ra
 from quorate.types import FloatArray, IntArray
 
 #: What an estimator that holds private rows out says beside calibrate.
-WITHOUT_ANY = "Without any, fit with calibration_share=, which holds private rows out"
+WITHOUT_ANY = "Without such rows, fit with calibration_share=, which holds private rows out"
 
 
 class Scored(ClassifierMixin):
@@ -58,7 +58,11 @@ class Scored(ClassifierMixin):
 
     classes_: NDArray[Any]
     _calibrated: tuple[Any, Calibration] | None = None  # the model as it was fitted, and what labelled rows say of it
-    _calibrates = "calibrate(X, y)"  # what its user types
+
+    @property
+    def _calibrates(self) -> str:
+        """What its user does, so that rows calibrate the model."""
+        return "First call calibrate(X, y)"
 
     @own_switches()
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, scoring: str = "accuracy") -> float:
@@ -158,7 +162,9 @@ class Scored(ClassifierMixin):
     def _limits(self) -> Limits | OneLimit:
         """Return what sets are read off, or refuse where no labelled public rows calibrated the model."""
         without = f". {WITHOUT_ANY}" if hasattr(self, "calibration_share") else ""
-        raise PreconditionFailed(f"prediction sets need labelled public rows; first: {self._calibrates}{without}")
+        raise PreconditionFailed(
+            f"prediction sets need labelled public rows that calibrate the model. {self._calibrates}{without}"
+        )
 
     @abstractmethod
     def predict_proba(self, X: Any) -> FloatArray:

@@ -42,7 +42,7 @@ from quorate.folder.student_rows import (
     reader_of_columns,
 )
 from quorate.folder.table_source import is_there
-from quorate.report import Facts, render_text
+from quorate.report import Facts, Outputs, render_text
 from quorate.report.sentences import left
 from quorate.report.words import Language
 from quorate.stored_names import stored_as
@@ -103,11 +103,6 @@ class FinishedRun(Scored, ShownEstimator):
 
     _opened: Any  # the run with its private rows, once teachers were asked
     _reader: TableReader | None
-    _calibrates = (
-        "name a table of them as [data] calibration in quorate.toml, or a share of [data] evaluation as "
-        "calibration_of_evaluation, and quorate run again, which is free. Without any, [data] calibration_share of a "
-        "new run holds private rows out"
-    )
 
     def __init__(self, path: str | Path, *, trusted: Sequence[str] = ()) -> None:
         self.path = path
@@ -170,12 +165,20 @@ class FinishedRun(Scored, ShownEstimator):
         """One in how many calibration rows makes sets or intervals."""
         return 1 if self._predicts_number else 2
 
+    @property
+    def _calibrates(self) -> str:
+        return (
+            'Write calibration = "FILE" under [data], or calibration_of_evaluation = 0.5, and type quorate run '
+            f"{for_shell(self.path)} again, which is free. Without such rows, begin another run with "
+            "calibration_share = 0.2 under [data], which holds private rows out"
+        )
+
     def _limits(self) -> Limits | OneLimit:
         number, fitted = self._predicts_number, self._facts.fitted
         if number:
             intervals = None if fitted is None else fitted.intervals or fitted.private_intervals
             if intervals is None:
-                raise PreconditionFailed(f"intervals need public rows with targets; first: {self._calibrates}")
+                raise PreconditionFailed(f"intervals need public rows with targets. {self._calibrates}")
             return intervals.limits
         sets = None if fitted is None else fitted.prediction_sets or fitted.private_sets
         return super()._limits() if sets is None else sets.limits
@@ -240,7 +243,8 @@ class FinishedRun(Scored, ShownEstimator):
     @own_switches()
     def summary(self) -> str:
         """Return the end of the run as a table for the terminal, 80 columns wide."""
-        return render_text(self.facts())
+        own = (Path(self.path) / "quorate.toml").exists()  # an exported folder is not run again
+        return render_text(self.facts(), outputs=Outputs(again=f"quorate run {for_shell(self.path)}" if own else None))
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the private rows behind, which the teachers were asked with; a copy reads them again."""

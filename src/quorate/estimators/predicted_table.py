@@ -59,8 +59,8 @@ def predict_table(
     import polars as pl
 
     if out.suffix not in _OUT:
-        got = f"{named('out')}: got {shown(str(out))}"
-        raise InvalidParameter(f"{got}; expected a file that ends in {' or '.join(_OUT)}")
+        ends = " or ".join(_OUT)
+        raise InvalidParameter(f"{named('out')} must name a file that ends in {ends}, got {shown(str(out))}")
     file_to_write(out, "predictions.parquet")
     if out.exists():
         raise PreconditionFailed(f"{out} is there already, and is not replaced; name another file, or remove it")
@@ -125,7 +125,7 @@ def _columns_of(reader: TableReader, table: Path, keep: Sequence[str], dialect: 
     """Return the columns to read: those of the model and those to keep, all of them where the model has no names."""
     names = column_names(table, dialect)
     for name in reader.needed:
-        require_column(name, names, table)
+        require_column(name, names, table, needed_by="the model")
     for name in keep:
         require_column(name, names, table, public=sorted(reader.needed), key=f"{named('keep')}: ")
     return [*keep, *(name for name in reader.families or names if name in names and name not in keep)]

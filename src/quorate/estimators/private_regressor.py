@@ -226,7 +226,9 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
     def _calibrated(self) -> Limits | OneLimit:
         self._fitted()
         if self._off is None:
-            raise PreconditionFailed(f"intervals need public rows with targets; first: calibrate(X, y). {WITHOUT_ANY}")
+            raise PreconditionFailed(
+                f"intervals need public rows with targets. First call calibrate(X, y). {WITHOUT_ANY}"
+            )
         return self._off
 
     @own_switches()

@@ -38,7 +38,10 @@ _QUESTIONS: Final[tuple[tuple[str, str, Callable[[Mapping[str, bytes]], Finding]
         file_checks.onnx_model,
     ),
 )
-_CONTAINER: Final = "Can the package be read without harm: no link, no name that leads elsewhere, no bomb?"
+_CONTAINER: Final = (
+    "Can the package be read without harm: no link, no name that leads elsewhere, no file that unpacks to far more "
+    "than its size?"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ from quorate.findings import Finding
 from quorate.folder.published import NAMES
 from quorate.ledger.budget import Budget, Composition, spent_totals
 from quorate.ledger.chain import verify
-from quorate.ledger.pricing import check_prices, costs_more
+from quorate.ledger.pricing import check_prices, costs_more, priced_again
 from quorate.ledger.scope import combined_scope
 from quorate.release.guarantee import EARLIER, NOT_CLAIMED, weakest_that_holds
 from quorate.report import Facts, model_card, render_html, render_json
@@ -253,7 +253,7 @@ def prices(files: Mapping[str, bytes]) -> Finding:
     if (wrong := _otherwise(receipt, guarantee, budget)) is not None:
         return failed(wrong)
     return passed(
-        f"{several(len(receipt.charges), 'charge')} priced again, none below what its event costs. They come to "
+        f"{priced_again(len(receipt.charges))}. Together they come to "
         f"{said} for one {guarantee.unit} ({guarantee.neighbours}), as the guarantee says."
     )
 

@@ -16,7 +16,7 @@ from quorate.data.rows import Rows
 from quorate.data.stream import Workspace
 from quorate.data.table_reader import unread_in_words
 from quorate.errors import InvalidParameter, PreconditionFailed
-from quorate.folder.choice import NOTHING_CHOSEN
+from quorate.folder.choice import nothing_chosen
 from quorate.folder.folder import RunFolder
 from quorate.folder.labelled_rows import labelled_rows, of_votes
 from quorate.folder.loaded import LoadedRun, earlier_configs, has_begun, named_as_begun
@@ -65,7 +65,7 @@ def load_run(
     folder.refuse_wrong_ledger()
     settings = settings_of(root) if settings is None else settings
     if settings.method.by == "auto":
-        raise PreconditionFailed(NOTHING_CHOSEN)
+        raise PreconditionFailed(nothing_chosen(root))
     data = settings.data
     config = replace(_config(settings, folder), try_models=try_models)
     private, public = _tables(folder, settings, memory=allowed_memory(config.memory), begin=begin)

@@ -11,7 +11,9 @@ from quorate.data.dialect import PLAIN
 from quorate.data.encoding import without_frequent_texts
 from quorate.data.formats import is_delimited
 from quorate.data.images import image_columns
+from quorate.errors import naming
 from quorate.folder.data_settings import unit_word, word_of_column
+from quorate.folder.settings import KEYS_BY_ARGUMENT
 from quorate.folder.template import suggested_delta, written
 from quorate.report.notation import visible
 from quorate.run.pool_cautions import OF_WRITING, pool_cautions
@@ -107,11 +109,9 @@ def _columns(begun: Begun, public: Path) -> list[str]:
         f"column {name!r} names files of images: uncomment images under [data], with their folder"
         for name in image_columns(pool)
     ]
-    lines += [
-        finding.words
-        for finding in pool_cautions(pool, public.name, kinds=read)
-        if finding.applies and finding.code in OF_WRITING
-    ]
+    with naming({**KEYS_BY_ARGUMENT, **{key: f"# {key}" for key in ("numeric", "dates")}}):  # as the new file has them
+        cautions = pool_cautions(pool, public.name, kinds=read)
+    lines += [finding.words for finding in cautions if finding.applies and finding.code in OF_WRITING]
     if begun.left_out:
         lines.append(f"left out, since {public.name} has no such column: {listed(begun.left_out)}")
     return lines

@@ -138,7 +138,9 @@ class CellRun(PreparedRun):
 
     def notes(self) -> Iterable[Finding]:
         """Return that the private rows are not looked at, and what there is to say about the public ones."""
-        return direct_notes(self.settings, self.task.schema.pool, voted=isinstance(self.task, NumberTask))
+        return direct_notes(
+            self.settings, self.task.schema.pool, self.folder.root, voted=isinstance(self.task, NumberTask)
+        )
 
     @one_thread()
     def look(self) -> Secret[Look | None]:
@@ -228,8 +230,8 @@ class DirectRun(CellRun):
     method: ClassVar[Method[DirectTask]] = ROUNDS
     nothing_to_ask: ClassVar[str] = (
         "there is nothing to ask: the direct method has no teachers. Its model is published, and every prediction is "
-        "free: quorate predict RUN TABLE --out PATH, or in Python predict(X). A run whose teachers can be asked has "
-        "online_answers = 100, or another number, under [mechanism] before it begins"
+        "free: quorate predict RUN TABLE --out PATH, or in Python predict(X). To ask teachers, begin another run with "
+        'by = "votes" under [method] and online_answers = 100 (or another number) under [mechanism]'
     )
     no_internal: ClassVar[str] = (
         "there is no internal edition of this report: the direct method has no votes, margins or teachers to show "

@@ -16,13 +16,13 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from quorate.arguments import for_shell
 from quorate.errors import QuorateError
 from quorate.folder.folder import RunFolder
 from quorate.release.charge import GRADIENT_ROUND, TUNING
 from quorate.run.public_facts import ChosenMethod, MethodName
 
 CHOICE = "chosen-method.json"
-NOTHING_CHOSEN = '[method] by = "auto" has chosen nothing yet: quorate run does, and keeps it'
 _BEGUN = "the run was begun so"
 _BY_THE_PLAN = "it is the first row of quorate plan"
 
@@ -44,6 +44,12 @@ class Choice:
         model = self.settings["teachers"].get("model")
         of_model = "" if model is None else f' (model = "{model}")'
         return f"{words}: {count:,} teachers{of_model} by {mechanism['name']} on {mechanism['queries']:,} queries"
+
+
+def nothing_chosen(root: Path) -> str:
+    """Say that a run has no method yet, and which command chooses one."""
+    leaves = 'this run has no method yet: [method] by = "auto" leaves the choice to quorate run'
+    return f"{leaves}. Type: quorate run {for_shell(root)}"
 
 
 def is_open(document: Mapping[str, Any]) -> bool:

@@ -20,7 +20,7 @@ from quorate.findings import Finding
 from quorate.folder.batch import ask as ask_ensemble
 from quorate.folder.batch import load_run
 from quorate.folder.cell_run import DirectRun, NumberRun
-from quorate.folder.choice import NOTHING_CHOSEN, keep_choice
+from quorate.folder.choice import keep_choice, nothing_chosen
 from quorate.folder.folder import RunFolder
 from quorate.folder.loaded import LoadedRun, facts_for_owner
 from quorate.folder.prepared import (
@@ -75,7 +75,7 @@ def read_run(
     """
     settings = settings_of(root) if settings is None else settings
     if settings.method.by == "auto":
-        raise PreconditionFailed(NOTHING_CHOSEN)
+        raise PreconditionFailed(nothing_chosen(root))
     with naming(keys_of(settings)):
         run = METHODS[settings.method.by](root, begin, settings, try_models, watch)
     if is_large(settings.data.private):
@@ -241,10 +241,12 @@ def larger_budget(root: Path, own: Budget, *, epsilon: float | None = None, delt
         cap = budget_of(read_settings(RunFolder(root).settings))
         if cap.composition == own.composition and (cap.same_as(own) or not may_be_raised(own, cap)):
             has, wants = (f"epsilon = {at_most(a.epsilon)} and delta = {at_most(a.delta)}" for a in (own, cap))
+            asks = f"asks for {wants}, and the ledger has {has}"
+            if cap.same_as(own):
+                asks = f"says what the ledger has already ({has}), so nothing would be raised"
             raise InvalidParameter(
-                f"the ledger has {has}, and [budget] of {RunFolder(root).settings} asks for {wants}; a raised budget "
-                "must have epsilon and delta not below the one before, and one above. Write the larger cap for all "
-                "runs together there first, with the δ that the next run needs as well"
+                f"[budget] of {RunFolder(root).settings} {asks}. Write a larger epsilon or delta there, for all runs "
+                "together (the next run needs both), and type this again; neither may become smaller"
             )
         return cap
     if epsilon is None and delta is None:

@@ -9,6 +9,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from quorate.arguments import for_shell
 from quorate.data import column_names
 from quorate.data.columns import column, families, in_words, texts
 from quorate.data.dialect import UTF_8
@@ -100,14 +101,15 @@ def notes_on_public(data: DataSettings, pool: Rows) -> Iterator[Finding]:
     yield from notes_on_pool(pool, name)
 
 
-def direct_notes(settings: Settings, pool: Rows, *, voted: bool = False) -> Iterator[Finding]:
+def direct_notes(settings: Settings, pool: Rows, root: Path, *, voted: bool = False) -> Iterator[Finding]:
     """Yield what there is to say about a run that looks at no private row, direct or `voted`: that its owner has to."""
     data = settings.data
     labels = "labels" if data.range is None else "targets"
     parts = f"{labels} and cells" if data.unit is None else f"{labels}, ids and cells"
     own = "your own file" if isinstance(data.private, Path) else "what your query returns"
     compare = (
-        f"column {data.label!r} of {own} before the run; quorate check --look counts what can be used, for you alone"
+        f"column {data.label!r} of {own} before the run; quorate check {for_shell(root)} --look counts what can "
+        "be used, for you alone"
     )
     if data.line_breaks:
         words = (

@@ -69,7 +69,7 @@ def plan_number(root: Path) -> NumberPlan | None:
     data, chosen = settings.data, settings.chosen
     if data.range is None or chosen is None:
         return None
-    refuse_more_than_the_cap(settings.run, epsilon=settings.budget.epsilon, delta=settings.budget.delta)
+    refuse_more_than_the_cap(settings.run, root, epsilon=settings.budget.epsilon, delta=settings.budget.delta)
     if data.public is None:
         raise InvalidParameter(
             "a plan follows from public rows, and [data] public names none; "

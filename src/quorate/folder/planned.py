@@ -51,7 +51,9 @@ from quorate.students.scores import SCORE_WORDS
 from quorate.voting.models import student_of, teacher_of
 
 _WAYS = {"direct": "the direct method", "votes": "votes of teachers"}
-TAKES_A_WHILE = "Rehearsing on public rows: this takes up to half a minute, and with thousands of images longer."
+_A_WHILE = "this takes up to half a minute, and with thousands of images longer."
+TAKES_A_WHILE = f"Rehearsing on public rows: {_A_WHILE}"
+CHOOSES = f'Choosing the method by a rehearsal on public rows, since [method] by = "auto": {_A_WHILE}'
 
 
 @one_thread()
@@ -154,7 +156,8 @@ def settings_to_run(root: Path, *, before: Callable[[str], None] | None = None) 
     evaluation = _evaluation(settings)
     document = tomllib.loads((root / "quorate.toml").read_text(encoding="utf-8-sig"))
     method = method_by_rule(document, n_labelled=0 if evaluation is None else len(evaluation[1]))
-    choice = choice_of(plan_folder(root, before=before)) if method is None else Choice(method)
+    say = None if before is None else lambda _: before(CHOOSES)
+    choice = choice_of(plan_folder(root, before=say)) if method is None else Choice(method)
     return settings_from(document, folder=root, choice=choice)
 
 
@@ -278,7 +281,7 @@ def _settings_to_plan(root: Path) -> Settings:
             "the options of a plan are for how many rows are labelled right, and [data] target is a number; leave them "
             f"out, and declare [data] n_records. What each method would release says: quorate plan {for_shell(root)}"
         )
-    refuse_more_than_the_cap(settings.run, epsilon=settings.budget.epsilon, delta=settings.budget.delta)
+    refuse_more_than_the_cap(settings.run, root, epsilon=settings.budget.epsilon, delta=settings.budget.delta)
     if settings.data.public is None:  # before what else is lacking, which would then be given for nothing
         raise InvalidParameter(
             "a plan compares methods on public rows, and [data] public names none; of rows that are drawn no accuracy "

@@ -413,6 +413,7 @@ def outputs(folder: RunFolder, *, next_command: str) -> Outputs:
         report=shown(folder.public / "report.html"),
         student=shown(next(filter(Path.exists, places), places[0])),
         next_command=next_command,
+        again=f"quorate run {for_shell(folder.root)}",
     )
 
 

@@ -78,7 +78,8 @@ def read_section(
     allowed = [*settings, *more]
     for key in given:
         if key not in allowed:
-            near = nearest(key, allowed) or f"; its keys are {', '.join(sorted(allowed))}"
+            near = _of_another(key, section) * (keys is None) or nearest(key, allowed)
+            near = near or f"; its keys are {', '.join(sorted(allowed))}"
             raise InvalidParameter(f"[{name}] has no key {key!r}{near}", parameter=key)
     for key, known in settings.items():
         if key in given and key not in values:
@@ -87,6 +88,16 @@ def read_section(
         elif known.default is MISSING and key not in values:
             require(name, given, section, key)
     return section(**values)
+
+
+def _of_another(key: str, section: type) -> str:
+    """Say which other sections of a run have this key; "" where none has, or `section` is none of a run."""
+    from quorate.folder.settings import SECTIONS
+
+    if section not in SECTIONS.values():
+        return ""
+    others = [f"[{other}]" for other, shape in SECTIONS.items() if key in settings_of_section(shape)]
+    return f"; {' and '.join(others)} {'has' if len(others) == 1 else 'have'} one" if others else ""
 
 
 def require(name: str, given: Mapping[str, Any], section: type, key: str) -> None:

@@ -186,7 +186,7 @@ def settings_of(root: Path) -> Settings:
     """Read the settings of a run that is to be made, and refuse files that are not there, before any file is read."""
     settings = read_settings(root / "quorate.toml")
     if not RunFolder(root).has_published:  # of a finished run they may be those of the next release
-        refuse_more_than_the_cap(settings.run, epsilon=settings.budget.epsilon, delta=settings.budget.delta)
+        refuse_more_than_the_cap(settings.run, root, epsilon=settings.budget.epsilon, delta=settings.budget.delta)
     data = settings.data
     files = {f"[data] {key}": table for key, table in data.tables.items()}
     for name, path in {**files, "[method] feature_map": settings.method.feature_map}.items():
@@ -398,7 +398,7 @@ def _mechanism_fields(document: Mapping[str, Any]) -> tuple[str, ...]:
     return () if kind is None else user_fields(kind)
 
 
-def refuse_more_than_the_cap(run: RunSettings, *, epsilon: float, delta: float) -> None:
+def refuse_more_than_the_cap(run: RunSettings, root: Path, *, epsilon: float, delta: float) -> None:
     """Refuse a share of one run that is above the cap for all runs together; nothing but the settings is read. A ledger
     is opened with what ``[budget]`` says, and raised to it, so that the file knows a raised cap as well.
     """
@@ -412,7 +412,7 @@ def refuse_more_than_the_cap(run: RunSettings, *, epsilon: float, delta: float) 
         raise InvalidParameter(
             f"{text}: [budget] is the cap for all runs together, and [run] the part of this one. Lower [run] {keys} to "
             f"the cap or below, or raise [budget] {keys}; a ledger that is there already then asks for a reason: "
-            "quorate ledger open --raise-budget REASON"
+            f"quorate ledger open {for_shell(root)} --raise-budget REASON"
         )
 
 

@@ -87,6 +87,7 @@ class RunStatus:
     teachers: int | None
     account: AccountStatus | None
     facts: Facts | None
+    to_plan: bool = False  # whether the planner compares what such a run could be, as quorate init says
 
     @property
     def in_words(self) -> str:
@@ -110,7 +111,7 @@ class RunStatus:
             case State.INTERRUPTED:
                 return f"quorate run {for_shell(self.run)}"
             case State.NOT_STARTED:
-                return f"quorate check {for_shell(self.run)}"
+                return f"quorate {'plan' if self.to_plan else 'check'} {for_shell(self.run)}"
 
     def tree(self) -> dict[str, Any]:
         """Return the status as ``quorate status --json`` prints it."""
@@ -150,7 +151,7 @@ def read_status(run: Path) -> RunStatus:
                     account = replace(account, lost=_lost(ledger))
         except LedgerBusy:
             busy = True
-    finished = is_finished(folder)
+    finished, data = is_finished(folder), settings.data
     teachers, voted = _teachers_stored(folder, settings), _votes_stored(folder, settings)
     drawn = account is not None and account.drawn
     stages = _stages(folder, settings, drawn=drawn, finished=finished)
@@ -166,6 +167,9 @@ def read_status(run: Path) -> RunStatus:
         teachers=None if settings.teachers.count == "auto" else int(settings.teachers.count),
         account=account,
         facts=read_facts(run) if finished else None,
+        to_plan=None not in (data.public, data.n_records)
+        and data.range is None
+        and not (account and account.estimates),
     )
 
 
@@ -246,6 +250,8 @@ def _stages(folder: RunFolder, settings: Settings, *, drawn: bool, finished: boo
         return _stages_of_rounds(folder, drawn=drawn, finished=finished)
     if settings.method.by in _OF_TEACHERS:
         return _stages_of_teachers(folder, settings, drawn=drawn, finished=finished)
+    if settings.method.by == "auto":
+        return {}  # chosen when the run begins
     return {"answers": finished or drawn, "model and report": finished}  # whatever is released, a model comes after it
 
 

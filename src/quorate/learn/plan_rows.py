@@ -48,7 +48,7 @@ def _rows(facts: PublicFacts, labelled: int) -> Iterator[PlanRow]:
             name=type(learner).__name__,
             n_queries=need.labelled,
             noise=f"ε = {facts.epsilon:g}, all of it for one choice",
-            cannot=f"no promise: {need.theorem} asks for {asks} rows, and there are {facts.n_records:,}"
+            cannot=f"no promise, since {need.theorem} asks for {asks} rows, and there are {facts.n_records:,}"
             if lacks
             else "",
             why=f"a cut of one column, at most {ALPHA:g} worse than the best cut where one makes no error: "

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Required, TypedDict, Unpack
 
 from quorate import accounting
+from quorate.accounting.figures import several
 from quorate.accounting.neighbouring import Neighbouring
 from quorate.arguments import real
 from quorate.errors import InvalidParameter, LedgerIntegrityError, UnsupportedEvent
@@ -132,6 +133,12 @@ def check_prices(state: LedgerState) -> None:
                 f"entry {sequence} of the ledger was charged less than its event costs: it was written by other hands; "
                 "nothing is released from it, restore the newest ledger and anchor together"
             )
+
+
+def priced_again(n: int) -> str:
+    """Say that so many charges were priced again."""
+    were = "was priced again: it is not" if n == 1 else "were priced again: none is"
+    return f"{several(n, 'charge')} {were} below what its event costs"
 
 
 def costs_more(event: Json, charged: BudgetUnits, *, composition: Composition) -> bool:

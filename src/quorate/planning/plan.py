@@ -136,6 +136,7 @@ class Plan:
     `crossings`: from how many queries on a sparse vector beats Gaussian noise.
     `by_epsilon`: the same way at other ε.
     `notes`: what the figures rest on, in sentences without a full stop.
+    `score_was_asked_for`: whether rows are in the order of a score that was asked for, not of what suits the classes.
     """
 
     facts: PublicFacts
@@ -144,6 +145,7 @@ class Plan:
     crossings: tuple[Crossing, ...] = ()
     by_epsilon: tuple[AtEpsilon, ...] = ()
     notes: tuple[str, ...] = ()
+    score_was_asked_for: bool = False
 
     @property
     def first(self) -> PlanRow:
@@ -347,8 +349,8 @@ def _reason(facts: PublicFacts, ordered: Sequence[PlanRow]) -> str:
             return f"{_why(facts)}, {_TOO_CLOSE.format(of, 100 * -ahead)}"
         if first.expected.scored is not None:
             word = SCORE_WORDS[first.expected.scored.scoring]
-            close = f"but the next row's is less than {CLOSE:g} behind it" if ahead < CLOSE else f"{ahead:.3f} ahead"
-            return f"{of}its expected {word} is the best, {close}"
+            by = f"but less than {CLOSE:g}" if ahead < CLOSE else f"{ahead:.3f}"
+            return f"{of}its expected {word} is the best, {by} better than the next row's"
         if ahead < CLOSE:
             return f"{of}its expected accuracy is the highest, but the next row's is less than {CLOSE:g} below it"
         return f"{of}its expected accuracy is the highest, {100 * ahead:.1f} points above the next row's"

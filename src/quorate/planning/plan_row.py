@@ -233,7 +233,7 @@ def _cannot(mechanism: Mechanism, n_teachers: int) -> str:
                 f"it takes {test.threshold:,.0f} votes for one class, and {teachers} give {test.largest(n_teachers):,}"
             )
         return (
-            f"it answers only {test.threshold:,.0f} votes away from a tie, and {teachers} are "
+            f"it answers where a tie is at least {test.threshold:,.0f} votes away, and {teachers} are "
             f"{test.largest(n_teachers):,} away"
         )
     if test is not None:

@@ -184,6 +184,7 @@ def plan(
         commonest=rehearsals[0].material.commonest if commonest is None and len(rehearsals) == 1 else commonest,
         n_labelled=n_labelled,
     )
+    plan_ = replace(plan_, score_was_asked_for=judged.scoring is not None)
     return _with_notes(plan_, _basis(curve, rehearsals, plan_.first, side, rehearse), facts, rehearse, teacher, curve)
 
 

@@ -52,10 +52,12 @@ class PrintedPlan(Plan):
 def odds(plan: Plan) -> str:
     """Say what the budget means, in odds."""
     exact = plan.worlds_of_first
-    less = "" if exact is None or exact == plan.worlds else f", and by the exact price of the first row {exact:,}"
+    by = f"{plan.worlds:,} on average, by ε and δ alone"
+    if exact is not None and exact != plan.worlds:
+        by = f"{exact:,} on average, by the exact price of the first row; ε and δ alone would allow {plan.worlds:,}"
     return (
-        f"of 1,000 equally likely pairs of worlds that differ in one {plan.facts.unit}, the best observer of all that "
-        f"is released tells apart {plan.worlds:,} at most on average by ε and δ alone{less}; a coin, 500"
+        f"of 1,000 equally likely pairs of worlds that differ in one {plan.facts.unit}, whoever sees all that is "
+        f"released names the real one in at most {by}; a coin names 500"
     )
 
 
@@ -78,7 +80,8 @@ def _rows(plan: Plan) -> list[str]:
     share = "— no labels" if plan.commonest is None else f"{always(plan):.3f}"
     lines += [f" {'always the commonest class':<62}{share}", "─" * TERMINAL]
     if plan.scoring != "accuracy":
-        lines += _words("expected", f"{SCORE_WORDS[plan.scoring]}, since a class is rare or it was asked for")
+        why = "it was asked for" if plan.score_was_asked_for else "a class is rare"
+        lines += _words("expected", f"{SCORE_WORDS[plan.scoring]}, since {why}")
     if any(plan.is_brief(row) for row in able):
         lines += _words("~", ROUGHLY)
     return lines
@@ -118,7 +121,7 @@ def _first(plan: Plan) -> list[str]:
     lines = _words("first", f"{name_of(first)}: {first.why}")
     lines += _words("compares", compared(plan)) if any(row.priced for row in plan.answering) else []
     if first.expected is not None:
-        lines += _words("rests on", BASES[first.expected.basis])
+        lines += _words("basis", BASES[first.expected.basis])
     votes = next((row for row in plan.answering if row.probabilities is not None), None)
     if votes is not None and votes.probabilities is not None:
         lines += _words("labels", margins_in_words(votes, votes.probabilities))

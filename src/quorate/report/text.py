@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from textwrap import wrap
 
+from quorate.accounting.figures import several
 from quorate.errors import InvalidParameter
 from quorate.findings import Outcome
 from quorate.report import of_numbers, sentences
@@ -22,12 +23,13 @@ _CLASSES = 5  # classes that get a line of their own
 class Outputs(Plain):
     """Where things are, for the terminal alone: paths are not part of what is published.
 
-    `report`, `student`: paths. `next_command`: the command to try next.
+    `report`, `student`: paths. `next_command`: the command to try next. `again`: the one that runs this again.
     """
 
     report: str | None = None
     student: str | None = None
     next_command: str | None = None
+    again: str | None = None
 
 
 def render_text(facts: Facts, width: int = 80, *, outputs: Outputs | None = None) -> str:
@@ -38,12 +40,13 @@ def render_text(facts: Facts, width: int = 80, *, outputs: Outputs | None = None
     """
     if isinstance(width, bool) or not isinstance(width, int) or width < NARROWEST:
         raise InvalidParameter(parameter="width", got=width, expected=f"an integer >= {NARROWEST} columns")
+    remedy = _IN_PYTHON if outputs is None else outputs.again and _IN_A_FOLDER.format(outputs.again)
     outputs = outputs or Outputs()
     one_row = facts.guarantee.neighbouring.whose_rows
     rows = [
         ("unit", one_row or None),
         *words_of(facts).text_rows(facts, width - _LABEL),
-        *_scores(facts),
+        *_scores(facts, remedy),
         ("guarantee", _guarantee(facts)),
         ("ex post", _ex_post(facts)),
         ("spent", sentences.spent(facts)),
@@ -65,11 +68,15 @@ def render_text(facts: Facts, width: int = 80, *, outputs: Outputs | None = None
     return "\n".join(lines) + "\n"
 
 
-_REMEDY = 'decision_threshold = "balanced" finds more of them, free of charge'
+_IN_PYTHON = 'set_params(decision_threshold="balanced") lets the model find more of them, and costs nothing'
+_IN_A_FOLDER = (
+    'write decision_threshold = "balanced" under [student] and type {} again: the model then finds more of them, and '
+    "it costs nothing"
+)
 
 
-def _scores(facts: Facts) -> list[tuple[str, str | None]]:
-    """Return what the student is good for, in rows; None where nothing is known."""
+def _scores(facts: Facts, remedy: str | None) -> list[tuple[str, str | None]]:
+    """Return what the student is good for, in rows; None where nothing is known. `remedy`: of a class hardly found."""
     measured = facts.utility
     weak = _weak(facts)
     unprotected = None if (score := measured.non_private) is None else percent(score.accuracy)
@@ -82,7 +89,7 @@ def _scores(facts: Facts) -> list[tuple[str, str | None]]:
         ("sets" if facts.setup.target_range is None else "intervals", sentences.sets_in_words(facts)),
         ("expected", sentences.expectation(measured)),
         *(("weak", words) for words in weak),
-        ("remedy", _REMEDY if weak and len(facts.setup.classes) == 2 and sentences.decides(facts) is None else None),
+        ("remedy", remedy if weak and len(facts.setup.classes) == 2 and sentences.decides(facts) is None else None),
         ("no privacy", unprotected and f"accuracy {unprotected}, the same student trained on the private rows"),
     ]
 
@@ -99,9 +106,8 @@ def _guarantee(facts: Facts) -> str:
         return f"none: {sentences.SEEDED}"
     promised = facts.guarantee
     earlier = "; not for what an earlier run with seeded noise wrote" * promised.seeded_earlier
-    figures = promised.figures if promised.also else ""
-    both = f": {figures}" * bool(figures)
-    return f"{sentences.bound(promised.epsilon, promised.delta)} for {promised.neighbouring.any_one}{earlier}{both}"
+    bound = sentences.bound(promised.epsilon, promised.delta)
+    return f"{bound} for {promised.neighbouring.any_one}{promised.in_short}{earlier}"
 
 
 def _weak(facts: Facts) -> list[str]:
@@ -112,11 +118,13 @@ def _weak(facts: Facts) -> list[str]:
     weak = [c for c, recall in enumerate(score.recall) if recall is not None and recall < 0.5]
     lines = []
     for c in weak[:_CLASSES]:
-        share = percent(score.recall[c] or 0.0)
+        share = f"{percent(score.recall[c] or 0.0)} of the rows"
         if score.class_rows:
-            share = f"{round((score.recall[c] or 0.0) * score.class_rows[c]):,} of {score.class_rows[c]:,}"
-        lines.append(f"{facts.setup.classes[c]}: {share} found")
-    return [*lines, *([f"and {len(weak) - _CLASSES:,} more classes"] if len(weak) > _CLASSES else [])]
+            found = round((score.recall[c] or 0.0) * score.class_rows[c])
+            share = f"{found:,} of {several(score.class_rows[c], 'row')}"
+        lines.append(f"the model finds {share} of class {facts.setup.classes[c]}")
+    more = f"and fewer than half of the rows of {several(len(weak) - _CLASSES, 'more class')}"
+    return [*lines, *([more] if len(weak) > _CLASSES else [])]
 
 
 def _wrapped(label: str, words: str, width: int) -> list[str]:

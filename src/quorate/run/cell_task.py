@@ -135,6 +135,11 @@ class CellTask(ABC):
 
     @property
     @abstractmethod
+    def n_declared(self) -> int:
+        """Units that the run is told of, those held out included."""
+
+    @property
+    @abstractmethod
     def neighbouring(self) -> Neighbouring:
         """What the guarantee compares."""
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from quorate.accounting.figures import plural
 from quorate.data import PrivateRecords, is_frame, kind
 from quorate.data.canonical import row_digests
 from quorate.data.cell_text import is_missing
@@ -21,11 +22,11 @@ from quorate.data.columns import column, in_words
 from quorate.data.digests import PackedDigests, pack, shared, tally
 from quorate.data.labels import codes_of
 from quorate.data.rows import Rows, columns, n_rows, width
-from quorate.data.unit_ids import UnitKeys, usable_slots
+from quorate.data.unit_ids import UnitKeys, count_units, usable_slots
 from quorate.findings import Finding, note
 from quorate.run.cell_task import CellTask
 from quorate.run.cells import lists_of
-from quorate.run.remarks import NAMES, Names, notes_on_tables, remarks
+from quorate.run.remarks import NAMES, TOLERATED, Names, notes_on_tables, remarks
 from quorate.run.usable_rows import PrivateTable, typed
 from quorate.types import Secret
 
@@ -274,6 +275,7 @@ def look_by_cells(
     elif task.schema.declared:
         notes = compared_with_schema(counted, len(labels), names)
     notes += () if keys is None else remarks(lambda: ids(keys))
+    notes += remarks(lambda: _declared_number(task, len(labels) if keys is None else count_units(keys), names))
     return Secret(
         Look(
             names=names,
@@ -286,6 +288,16 @@ def look_by_cells(
             of_number=task.target_range is not None,
         )
     )
+
+
+def _declared_number(task: CellTask, units: int, names: Names) -> Iterator[Finding]:
+    """Say that the declared number of units is far from theirs, by which the plan of a run was made."""
+    if not task.n_was_read and abs(task.n_declared - units) > TOLERATED * units:
+        yield note(
+            "declared-number-is-off",
+            f"{names.n_records.rstrip('=')} = {task.n_declared:,} is more than 10 % off the number of "
+            f"{plural(task.unit)} in {names.private}, and the run is planned by the declared one",
+        )
 
 
 def _codes(labels: list[Any], task: CellTask) -> NDArray[np.int64]:

@@ -25,6 +25,7 @@ from quorate.data.images import image_columns
 from quorate.data.notation import are_dates, comma_number, has_thousands, text_kind, time_reader, written_number
 from quorate.data.rows import Rows
 from quorate.data.unit_ids import likely_units
+from quorate.errors import named
 from quorate.findings import Finding, Severity, caution
 
 COLUMNS_OF_DATES = "columns-of-dates"
@@ -162,8 +163,8 @@ def _distinct(names: list[str], pool: str, images: Sequence[str] = (), *, repeat
     if distinct:
         reasons.append(
             f"nothing is learned from {in_words(distinct)} of {pool}: almost every row has a text of its own there, as "
-            f"names and ids have, and they share no words. Write drop = [{quoted(distinct)}] (in a folder under "
-            "[data]), or text in place of drop where it is running text all the same"
+            f"names and ids have, and they share no words. {_write('drop', quoted(distinct))}, or text "
+            "in place of drop where it is running text all the same"
         )
     if repeating:
         reasons.append(
@@ -210,8 +211,8 @@ def _dates(dated: Sequence[DateEntries], pool: str, dialect: Dialect = PLAIN) ->
             words += f". {columns_}{way if columns_ else way[0].upper() + way[1:]}"
     if others := [of for of in dated if of.some and not of.short_years]:
         words += (
-            f". Not every entry is a date: {'; '.join(of.words for of in others)}. Write dates = "
-            f"[{quoted(of.column for of in others)}] (in a folder under [data]), and such an entry counts as missing"
+            f". Not every entry is a date: {'; '.join(of.words for of in others)}. "
+            f"{_write('dates', quoted(of.column for of in others))}, and such an entry counts as missing"
         )
     return caution(COLUMNS_OF_DATES, Severity.WARNING, words if names else None)
 
@@ -233,18 +234,31 @@ def _way_to_read(of: DateEntries, dialect: Dialect) -> str:
         open_ = "entries such as {example} do not show whether the day or the month comes first: " * (
             len(of.orders) > 1
         )
-        return f"{open_}in a folder write {lines} under [data]; or {plain}"
+        return f"{open_}{'in a folder ' * (not _in_folder())}write {lines} under [data]; or {plain}"
     return plain
+
+
+def _in_folder() -> bool:
+    """Whether whoever reads this acts in a folder, where keys are of ``quorate.toml``."""
+    return named("date_format").startswith("[")
+
+
+def _write(key: str, names: str) -> str:
+    """Say which line makes columns be read otherwise; ``quorate init`` has it in the new file behind a #."""
+    line = f"{key} = [{names}]"
+    if named(key).startswith("#"):
+        return f"Take away the # before {line} in quorate.toml"
+    return f"Write {line} {'under [data]' if _in_folder() else '(in a folder under [data])'}"
 
 
 def _mostly(columns_: Sequence[OtherEntries], pool: str) -> Finding:
     numeric = quoted(of.column for of in columns_ if is_read_as_numeric(of))
-    line = f"rite numeric = [{numeric}] (in a folder under [data]), and such an entry counts as missing; or w"
+    line = f"{_write('numeric', numeric)}, and such an entry counts as missing; or w" if numeric else "W"
+    missing = "[data] missing" if _in_folder() else "In a folder [data] missing"
     words = (
         f"most entries of {in_words([of.column for of in columns_])} of {pool} are numbers, and each is taken as a "
         f"word of its own, since some are no plain numbers: {'; '.join(of.words for of in columns_)}. "
-        f"W{line * bool(numeric)}rite plain numbers (12.5) in all tables. In a folder [data] missing lists what stands "
-        "for a missing value"
+        f"{line}rite plain numbers (12.5) in all tables. {missing} lists what stands for a missing value"
     )
     return caution(MOSTLY_NUMBERS, Severity.WARNING, words if columns_ else None)
 

@@ -32,6 +32,7 @@ STAGES = {
     "coordinates": "reading coordinates",
     "rounds": "gradient rounds",
 }
+_IN_PARTS = {"private rows", "private rows again", "coordinates"}  # of PARTS each
 SECONDS_BETWEEN_LINES = 5.0
 PARTS = 100  # in which it is told how far a pass over private rows is: no number of them is shown
 
@@ -58,7 +59,7 @@ class PlainLines:
             self._last = self._clock()
             self._begun[stage] = (self._last, done)
             before = f", {done} of them done before" if done else ""
-            self._write(f"{name} ({total}{before})")
+            self._write(name if stage in _IN_PARTS else f"{name} ({total}{before})")
             return
         now, (begun, first) = self._clock(), self._begun[stage]
         if done <= first:  # what is left is told by the time since work began: files may be opened before
@@ -68,7 +69,8 @@ class PlainLines:
             return
         self._last = now
         left = (now - begun) / (done - first) * (total - done)
-        self._write(f"{name}: {done} of {total}, about {duration(left)} left")
+        far = f"{100 * done // total} %" if stage in _IN_PARTS else f"{done} of {total}"
+        self._write(f"{name}: {far}, about {duration(left)} left")
 
 
 def in_parts(watch: Watch | None, stage: str) -> Callable[[int, int], None] | None:

@@ -353,7 +353,7 @@ def _planned(
             *released.why,
             size,
             f"{several(n_queries, 'query')}: a student of noisy means loses nothing by asking more",
-            f"its noise is the least that {several(n_queries, 'answer')} at this budget allow",
+            f"the noise of the means is the least that {several(n_queries, 'answer')} at this budget allow",
         ),
     }
 

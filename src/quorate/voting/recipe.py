@@ -120,7 +120,8 @@ def recipe(
         )
         if noise_fields(kind) and not fields:
             why.append(
-                f"its noise is the least that {several(answers, 'answer')} at this budget allow{'s' * (answers == 1)}"
+                f"the noise of {type(mechanism).__name__} is the least that {several(answers, 'answer')} at this "
+                f"budget allow{'s' * (answers == 1)}"
             )
     else:
         check_schedule(mechanism, n_teachers=n_teachers, answers=answers)

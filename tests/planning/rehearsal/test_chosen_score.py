@@ -12,7 +12,7 @@ from sklearn.datasets import make_classification
 import quorate
 from quorate import PrivateLogisticRegression, PublicPool
 from quorate.findings import Outcome
-from quorate.planning.plan import in_order
+from quorate.planning.plan import Plan, in_order
 from quorate.planning.plan_row import PlanRow
 from quorate.planning.public_side import labelled_material, public_side
 from quorate.planning.rehearsal.estimate import (
@@ -24,6 +24,7 @@ from quorate.planning.rehearsal.estimate import (
     sensitivity_of,
 )
 from quorate.planning.rehearsal.rehearsal import Effort, Rehearsal, kept, without_luck
+from quorate.planning.text import render_plan
 from quorate.run.cautions import rehearsal_caution
 from quorate.run.expectation import Expected, ExpectedValue
 from quorate.run.public_facts import PublicFacts
@@ -43,7 +44,10 @@ def row(n_teachers: int, told: Expected) -> PlanRow:
 def test_rows_stand_in_the_order_of_the_chosen_score():
     rows = [row(10, expected(0.7, accuracy=0.97)), row(20, expected(0.8)), row(30, expected(0.75))]
     assert [each.n_teachers for each in in_order(FACTS, rows)] == [20, 30, 10]
-    assert "its expected ROC-AUC is the best, 0.050 ahead" in in_order(FACTS, rows)[0].why
+    assert "its expected ROC-AUC is the best, 0.050 better than the next row's" in in_order(FACTS, rows)[0].why
+    plan = Plan(facts=FACTS, rows=in_order(FACTS, rows))
+    for asked, why in ((False, "a class is rare"), (True, "it was asked for")):
+        assert f"ROC-AUC, since {why}\n" in render_plan(replace(plan, score_was_asked_for=asked))
     losses = [row(n, expected(value, scoring="log_loss", baseline=0.7)) for n, value in ((10, 0.4), (20, 0.3))]
     assert [each.n_teachers for each in in_order(FACTS, losses)] == [20, 10]
 

@@ -208,19 +208,31 @@ def cannot_read_each_row(format_: object, path: object) -> DataRefused:
     )
 
 
-def require_column(name: str, names: Sequence[str], path: object, *, public: Sequence[str] = (), key: str = "") -> None:
+def require_column(
+    name: str,
+    names: Sequence[str],
+    path: object,
+    *,
+    public: Sequence[str] = (),
+    key: str = "",
+    needed_by: str = "",
+) -> None:
     """Refuse a column that a table does not have, naming one that is nearly called so where names are known to be some.
 
     `public`: names of a public table's columns. Where they do not show that the first line of this one names columns,
     nothing of that line is quoted: it may be a private row. `key`: the key that names the column, to begin with.
+    `needed_by`: what needs the column.
     """
     if name not in names:
-        missing = "; its first line must name the columns (it is not shown, since it may be a row)"
+        missing = (
+            ". See that its first line names the columns (that line is not printed here, since it may be a private row)"
+        )
         if _is_query(path):
             missing = "; have the query return it (… as name)"
         if names_columns(names, public):
             missing = nearly(name, names) or f"; its columns are {listed(names)}"
-        raise DataRefused(f"{key}{path} has no column {name!r}{missing}", names_key=bool(key))
+        needs = f", which {needed_by} needs" * bool(needed_by)
+        raise DataRefused(f"{key}{path} has no column {name!r}{needs}{missing}", names_key=bool(key))
 
 
 def _is_query(path: object) -> bool:
