@@ -372,7 +372,7 @@ def test_noise_is_the_least_that_the_budget_allows_and_never_less(level, at):
 @pytest.mark.quick
 @pytest.mark.parametrize(("level", "at"), [(64.0, 1e-4), (1.0, 1e-30)])
 def test_a_budget_of_which_the_grid_takes_all_of_delta_is_refused_with_the_way_out(level, at):
-    with pytest.raises(InvalidParameter, match="lower epsilon, or raise delta"):
+    with pytest.raises(InvalidParameter, match="Lower epsilon, or raise delta"):
         noise_for(12, 12 * 500, level, at)
     with pytest.raises(InvalidParameter, match="give a larger epsilon"):
         noise_for(12, 12 * 500, 1e-9, 1e-10)

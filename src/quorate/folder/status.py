@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from quorate.arguments import for_shell
 from quorate.errors import LedgerBusy
@@ -23,7 +22,6 @@ from quorate.run.stage_store import CALLED, CHUNK, COORDINATES, COUNTED, FINISHE
 
 #: What the newest reservation of a method pays for first; that of others, and of votes, for labels.
 PURPOSES = {"direct": GRADIENT_ROUND}
-_OF_TEACHERS: Final[Collection[str]] = ("votes", "auto")
 
 ROUNDING = 1e-6  # of a budget: where less is left, that is what rounding the noise up to a printed digit left
 
@@ -246,12 +244,13 @@ def _stored(folder: RunFolder, stage: str) -> bool:
 
 
 def _stages(folder: RunFolder, settings: Settings, *, drawn: bool, finished: bool) -> dict[str, bool]:
-    if settings.method.by == "direct":
+    by: str = settings.method.by
+    if by == "auto":  # it is chosen when the run begins
+        return {}
+    if by == "direct":
         return _stages_of_rounds(folder, drawn=drawn, finished=finished)
-    if settings.method.by in _OF_TEACHERS:
+    if by == "votes":
         return _stages_of_teachers(folder, settings, drawn=drawn, finished=finished)
-    if settings.method.by == "auto":
-        return {}  # chosen when the run begins
     return {"answers": finished or drawn, "model and report": finished}  # whatever is released, a model comes after it
 
 
