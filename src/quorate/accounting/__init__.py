@@ -3,8 +3,8 @@
 A mechanism says *what* it did, as an event. The rules say what that costs: :func:`epsilon` and :func:`delta` by the
 tightest rule that holds, rounded outwards at every step; :func:`zcdp` and :func:`rdp` where sums must stay valid while
 events are chosen adaptively. :func:`calibrate_sigma` goes the other way.
-Tests hold every price against its definition in a hundred digits (``tests/accounting/many_digits.py``) and against
-dp-accounting (``test_oracle.py``).
+Tests hold every price against its definition in many digits (``tests/accounting/slow_prices.py``) and against
+dp-accounting (``test_oracle.py``); that of Gaussian noise, ``gaussian.log_delta``, in ``test_gaussian.py``.
 
 Here belongs whatever changes an ε, a δ or a σ, as pure functions of public numbers; what depends on votes is kept
 apart, in :mod:`~quorate.accounting.data_dependent`, and is Secret. How noise is drawn belongs in
