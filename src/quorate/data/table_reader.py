@@ -97,9 +97,10 @@ class TableReader:
         return "time" in self.families.values()
 
     @property
-    def needed(self) -> set[str]:
-        """Columns that a table must have: all of them but for those that no model learned from."""
-        return set(self.families) - (set() if self.as_frame else set(self.kinds.of("dropped")))
+    def needed(self) -> list[str]:
+        """Columns that a table must have, in the pool's order: all but those that no model learned from."""
+        dropped: set[str] = set() if self.as_frame else set(self.kinds.of("dropped"))
+        return [name for name in self.families if name not in dropped]
 
     def says(self, name: str) -> Says | None:
         """Return what each cell of a column has to say, if it is there; None where it may be anything."""
@@ -174,7 +175,7 @@ class TableReader:
             X = texts_table(X).rename({TEXT: next(iter(self.families))})
         X = self._as_frame(X, name)
         features = [feature for feature in columns(X) or () if feature not in self.left_out]
-        needed = self.needed
+        needed = set(self.needed)
         wanted = [feature for feature in self.families if feature in needed or feature in features]
         if set(features) != set(wanted):
             words, unlike = other_columns(features, wanted, called=(name, "the public pool"))
