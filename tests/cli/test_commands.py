@@ -146,7 +146,7 @@ def test_the_ledger_is_shown_a_line_an_entry_with_its_total_and_reading_adds_not
     out = cli.ok("ledger", "show", finished)
     lines = out.splitlines()
     assert lines[0].split()[2] == "opened"
-    assert "150 label+5 online answer" in out
+    assert "reserved for 150 labels and 5 online answers" in out.words
     assert lines[-1].startswith("spent ε ")
     said = cli("ledger", "verify", finished)[1]
     assert said.startswith(f"verified: {len(lines) - 1} entries, head ")

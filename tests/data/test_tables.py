@@ -196,7 +196,7 @@ WRONG = [
     ("t.csv", b"id\tage\tcrp\n1\t70\t4,5\n", EXPECTED["tabs"]),
     ("t.tsv", b"id,age\n1,2\n", EXPECTED["commas"]),
     ("t.csv", b"id,age,ill\n", "the file names its columns and holds no row"),
-    ("t.csv", b"17,70.5,yes\n18,64.5,no\n", "it is not shown, since it may be a row"),
+    ("t.csv", b"17,70.5,yes\n18,64.5,no\n", "that line is not printed here, since it may be a private row"),
     ("t.csv.gz", b"SECRET", "damaged"),
     ("t.csv.xz", b"SECRET", "damaged"),
     ("t.xls", b"PK\x03\x04", "such spreadsheets are not read; save as .xlsx or"),
@@ -224,7 +224,7 @@ def test_each_kind_of_wrong_file_is_told_apart_and_not_quoted(tmp_path, name, co
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(DataRefused) as refusal:
-        read_data(path, label="ill" if "may be a row" in expected else None)
+        read_data(path, label="ill" if "may be a private row" in expected else None)
     message = str(refusal.value)
     assert message.startswith((f"{path}: ", f"{path} has no column"))
     assert expected in message

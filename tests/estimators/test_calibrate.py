@@ -137,7 +137,7 @@ def private_rows_calibrate_nothing(clf, *, direct):
 def test_too_few_rows_are_refused_and_a_copy_calibrates_nothing():
     clf = fitted(PrivateLogisticRegression, {})
     with pytest.raises(
-        PreconditionFailed, match=r"first: calibrate\(X, y\)\. Without any, fit with calibration_share="
+        PreconditionFailed, match=r"First call calibrate\(X, y\)\. Without such rows, fit with calibration_share="
     ):
         clf.predict_set(X)
     with pytest.raises(InvalidParameter, match=r"calibrate\(X, y\) got 20 rows, and needs at least 100: one half fits"):

@@ -70,10 +70,10 @@ def test_a_key_has_its_help_and_an_unknown_one_names_the_nearest(section, key):
     assert known.help
     assert known.required or known.default is not MISSING
     with pytest.raises(InvalidParameter, match=rf"^\[{section}\] has no key '{key}x'; did you mean"):
-        read_section(section, {f"{key}x": 1}, SECTIONS[section], Path())
+        read_section(section, {f"{key}x": 1}, SECTIONS[section], Path(), others=SECTIONS)
     other = next(name for name in SECTIONS if key not in settings_of_section(SECTIONS[name]))
     with pytest.raises(InvalidParameter, match=rf"^\[{other}\] has no key '{key}'; .*\[{section}\] .*ha(s|ve) one"):
-        read_section(other, {key: 1}, SECTIONS[other], Path())
+        read_section(other, {key: 1}, SECTIONS[other], Path(), others=SECTIONS)
     if known.default is MISSING:
         lacking = document(section, key, None)
         del lacking[section][key]

@@ -10,11 +10,12 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
-from tests.folder.conftest import run
+from tests.folder.conftest import charges, run
 
 from quorate import Budget, Ledger, PrivateClassifier, PublicPool
 from quorate.deferred import skops
 from quorate.errors import InvalidParameter
+from quorate.folder.published import read_facts
 from quorate.folder.template import template
 from quorate.mechanisms import ConfidentNoisyMax, InteractiveNoisyMax
 from quorate.students import (
@@ -198,6 +199,19 @@ def test_a_run_writes_a_student_that_opens_without_quorate_and_says_how_it_learn
         expected.append(str(skops.io.load(student).predict(pl.read_csv(table)).tolist()))
     told = subprocess.run([sys.executable, "-I", "-c", STRANGER, *files], capture_output=True, check=True)
     assert told.stdout.decode().splitlines() == expected
+
+
+@pytest.mark.heavy
+def test_another_method_learns_from_the_same_answers_at_no_charge(finished_run, cli):
+    root = finished_run()
+    first, charged = read_facts(root), charges(root)
+    settings = root / "quorate.toml"
+    settings.write_text(settings.read_text() + '\n[student]\nmethod = "values"\nmodel = "shares"\n')
+    cli.ok("run", root)
+    assert read_facts(root).setup.student == "LogisticRegression (VoteShareStudent)"
+    assert read_facts(root).answers == first.answers
+    assert read_facts(root).guarantee == first.guarantee
+    assert charges(root) == charged
 
 
 def test_a_method_that_cannot_learn_is_refused_by_check(make_run, cli):

@@ -336,6 +336,7 @@ class LedgerMachine(RuleBasedStateMachine):
         number = next((place for place, ledger in enumerate(self.ledgers) if ledger is given.process), 0)
         answers = [letter] * (given.count + extra)
         held = self.held(number, given.key)
+        assert held is not None
         expected = InvalidParameter if extra else None
         if given.answers not in (None, answers) or (given.answers is None and given.process not in self.ledgers):
             expected = PreconditionFailed
@@ -475,6 +476,7 @@ class LedgerMachine(RuleBasedStateMachine):
             assert {client: quota.answers for client, quota in ledger.quotas.items()} == self.model.quotas
             for key, charge in self.model.charges.items():
                 held = ledger.reservation(key)
+                assert held is not None
                 assert held.remaining(PURPOSE) == charge.count - charge.drawn >= 0
                 told = {block.first: block.answers for block in held.blocks(PURPOSE)}
                 mine = {one.first: one.answers for one in self.model.blocks if one.key == key}
@@ -543,9 +545,10 @@ def forgetting_others():
     """A server decides by what it remembers, and takes no lock."""
 
     def begin(self, after):
-        self._start()
-        self._at("begun")
-        return []
+        with self._guarded("locked"):
+            self._start()
+            self._at("begun")
+            return []
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PostgresStore, "begin", begin)

@@ -315,3 +315,23 @@ def test_taken_apart_it_holds_enough_for_so_many_and_for_none_more(event, enough
 def test_the_purpose_must_have_been_reserved():
     with pytest.raises(InvalidParameter, match='holds no answers for "tuning"'):
         check_covered(reserve(SHARES.event, evaluation=1), "tuning", SHARES)
+
+
+def test_one_charge_is_not_drawn_for_two_purposes_and_three_are_drawn_three_times():
+    """An event of ε = 0.5 never paid for an evaluation and for a choice."""
+    purposes = {"evaluation": 1, "tuning": 1, "label": 1}
+
+    def reserved_for(event, epsilon):
+        return Ledger(budget=Budget(epsilon, 1e-6)).reserve(event, delta=0, purposes=purposes, key="x")
+
+    once = reserved_for(HALF.event, 0.5)
+    for purpose in ("evaluation", "tuning"):
+        with pytest.raises(InvalidParameter, match="does not pay for 3 answers"):
+            release_once(SUMS, HALF, once, OSNoise(), purpose=purpose)
+        assert once.remaining(purpose) == 1
+    thrice = reserved_for(Repeated(HALF.event, 3), 2.0)
+    for purpose in purposes:
+        release_once(SUMS, HALF, thrice, OSNoise(), purpose=purpose)
+        assert thrice.remaining(purpose) == 0
+    with pytest.raises(BudgetExhausted):
+        release_once(SUMS, HALF, thrice, OSNoise(), purpose="label")

@@ -314,9 +314,11 @@ class DataSettings:
         return (*self.text, *self.categorical, *self.dates)
 
 
-def data_settings(given: Mapping[str, Any], folder: Path, *, public: Source | None) -> DataSettings:
+def data_settings(
+    given: Mapping[str, Any], folder: Path, *, public: Source | None, others: Mapping[str, type]
+) -> DataSettings:
     """Read the section, and refuse keys that do not go together; paths become relative to `folder`."""
-    settings = read_section("data", given, DataSettings, folder, public=public, **_of_number(given))
+    settings = read_section("data", given, DataSettings, folder, others=others, public=public, **_of_number(given))
     if settings.unit == settings.label and not (folder / "private").exists():  # a run that was begun so goes on
         label = "label" if settings.range is None else "target"
         raise InvalidParameter(f"[data] {label} and [data] unit both name {settings.unit!r}; they must be two columns")

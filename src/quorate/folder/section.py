@@ -10,6 +10,7 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, TypeAlias, TypeVar
 
 from quorate.arguments import count, nearest, one_of
@@ -69,16 +70,18 @@ def read_section(
     *,
     keys: Collection[str] | None = None,
     more: Collection[str] = (),
+    others: Mapping[str, type] = MappingProxyType({}),
     **values: Any,
 ) -> S:
     """Check what stands in a section `name`. `folder`: what paths are relative to. `keys`: those of its own that may
-    stand there, by default all. `more`: others, left to the caller. `values`: of fields that are no keys, or were read.
+    stand there, by default all. `more`: others, left to the caller. `others`: sections that may have an unknown key.
+    `values`: of fields that are no keys, or were read.
     """
     settings = {key: known for key, known in settings_of_section(section).items() if keys is None or key in keys}
     allowed = [*settings, *more]
     for key in given:
         if key not in allowed:
-            near = _of_another(key, section) * (keys is None) or nearest(key, allowed)
+            near = _of_another(key, others) or nearest(key, allowed)
             near = near or f"; its keys are {', '.join(sorted(allowed))}"
             raise InvalidParameter(f"[{name}] has no key {key!r}{near}", parameter=key)
     for key, known in settings.items():
@@ -90,14 +93,10 @@ def read_section(
     return section(**values)
 
 
-def _of_another(key: str, section: type) -> str:
-    """Say which other sections of a run have this key; "" where none has, or `section` is none of a run."""
-    from quorate.folder.settings import SECTIONS
-
-    if section not in SECTIONS.values():
-        return ""
-    others = [f"[{other}]" for other, shape in SECTIONS.items() if key in settings_of_section(shape)]
-    return f"; {' and '.join(others)} {'has' if len(others) == 1 else 'have'} one" if others else ""
+def _of_another(key: str, others: Mapping[str, type]) -> str:
+    """Say which other sections have this key; "" where none has."""
+    names = [f"[{name}]" for name, section in others.items() if key in settings_of_section(section)]
+    return f"; {' and '.join(names)} {'has' if len(names) == 1 else 'have'} one" if names else ""
 
 
 def require(name: str, given: Mapping[str, Any], section: type, key: str) -> None:

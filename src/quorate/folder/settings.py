@@ -98,14 +98,14 @@ def keys_of(settings: Settings) -> dict[str, str]:
     """Return the keys of ``quorate.toml`` by what they are called in Python, a share of the budget by its own."""
     shares = {name: f"[run] {name}" for name in ("epsilon", "delta") if getattr(settings.run, name) is not None}
     own = {name: f"[mechanism] {name}" for name in settings.mechanism.fields}
-    text = {} if settings.method.by == "direct" else {"text": "[teachers] text"}
-    return {**KEYS_BY_ARGUMENT, **text, **shares, **own}
+    of_votes = {"text": "[teachers] text", "sigma": "[mechanism] sigma"}
+    return {**KEYS_BY_ARGUMENT, **({} if settings.method.by == "direct" else of_votes), **shares, **own}
 
 
 def _keys_by_argument() -> dict[str, str]:
     """Return the keys by what they are called in Python; where two are called so, the one whose section comes first."""
     names = {argument: f"[{section}] {key}" for argument, (section, key) in _places_of_arguments().items()}
-    return {**names, "n_queries": names["queries"], "schema": "[schema]", "sigma": "[mechanism] sigma"}
+    return {**names, "n_queries": names["queries"], "schema": "[schema]"}
 
 
 def _places_of_arguments() -> dict[str, tuple[str, str]]:
@@ -219,27 +219,27 @@ def settings_from(document: Mapping[str, Any], *, folder: Path, choice: Choice |
 
     sections = {name: document.get(name, {}) for name in SECTIONS}
     method = _method_settings(document, folder, by_choice=choice is not None)
-    teachers = read_section("teachers", sections["teachers"], TeacherSettings, folder)
+    teachers = read_section("teachers", sections["teachers"], TeacherSettings, folder, others=SECTIONS)
     check_teachers(teachers, document)
     own = _mechanism_fields(document)
     known = settings_of_section(MechanismSettings)
     mechanism = read_section(
-        "mechanism", sections["mechanism"], MechanismSettings, folder, more=own,
+        "mechanism", sections["mechanism"], MechanismSettings, folder, more=own, others=SECTIONS,
         fields={key: value for key, value in sections["mechanism"].items() if key not in known},
     )  # fmt: skip
     check_strategy(mechanism)
-    student = read_section("student", sections["student"], StudentSettings, folder)
+    student = read_section("student", sections["student"], StudentSettings, folder, others=SECTIONS)
     public = _public(sections["data"], document, folder)
-    data = without_dropped(data_settings(sections["data"], folder, public=public), document)
+    data = without_dropped(data_settings(sections["data"], folder, public=public, others=SECTIONS), document)
     return Settings(
         data=data,
-        budget=read_section("budget", sections["budget"], BudgetSettings, folder),
+        budget=read_section("budget", sections["budget"], BudgetSettings, folder, others=SECTIONS),
         method=method,
         schema=document.get("schema"),
         teachers=teachers,
         mechanism=mechanism,
         student=replace(student, decision_threshold=_decision_threshold(student.decision_threshold, data)),
-        run=read_section("run", _with_new_names(sections["run"]), RunSettings, folder),
+        run=read_section("run", _with_new_names(sections["run"]), RunSettings, folder, others=SECTIONS),
         choice=choice,
     )
 
@@ -309,7 +309,7 @@ def _method_settings(document: Mapping[str, Any], folder: Path, *, by_choice: bo
     whether the method was chosen, by rules that look at what belongs to teachers.
     """
     section = document.get("method", {})
-    method = read_section("method", section, MethodSettings, folder)
+    method = read_section("method", section, MethodSettings, folder, others=SECTIONS)
     is_number = "target" in document.get("data", {})
     if method.by == "votes" and is_number:
         _refuse_what_numbers_lack(document)
@@ -377,7 +377,8 @@ def _of_votes(key: str, document: Mapping[str, Any]) -> bool:
 def _left_open(key: str, document: Mapping[str, Any]) -> bool:
     """Whether nothing is said by a key of ``[method]``: it stands there with its default, or not at all."""
     default = settings_of_section(MethodSettings)[key].default
-    return bool(document.get("method", {}).get(key, default) == default)
+    value = document.get("method", {}).get(key, default)
+    return bool((tuple(value) if isinstance(value, list) else value) == default)
 
 
 def _mechanism_fields(document: Mapping[str, Any]) -> tuple[str, ...]:

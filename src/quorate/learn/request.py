@@ -215,11 +215,14 @@ def gathered_cuts(
     return cuts_of, domain_of
 
 
-def require_cut_columns(names: Iterable[str], table: Any, called: str, *, option: str) -> None:
-    """Refuse a name that no column of a table has, by the `option` that names it; the table's own are known to be."""
-    held = columns(table) or ()
+def require_cut_columns(
+    names: Iterable[str], table: Any, called: str, *, option: str, public: Sequence[str] = ()
+) -> None:
+    """Refuse a name that no column of a table has, by the `option` that names it. `public`: names that may be told,
+    none of a private table, whose first line may be a row.
+    """
     for name in names:
-        require_column(name, held, called, public=held, key=f"{option}: ")
+        require_column(name, columns(table) or (), called, public=public, key=f"{option}: ")
 
 
 def refuse_dates(cuts: Mapping[str, Sequence[Any]], option: str) -> None:
@@ -260,7 +263,7 @@ def pool_cuts(pool: Any, columns: Sequence[str], levels: int, private: Any) -> d
     common = [name for name in getattr(pool, "columns", ()) if name in known]
     if common and is_same_table(_said(private, common), _said(pool, common)):
         raise DataRefused("--pool is the private table given again; cuts must come from other rows, which are public")
-    require_cut_columns(columns, pool, "--pool", option="--column")
+    require_cut_columns(columns, pool, "--pool", option="--column", public=list(getattr(pool, "columns", ())))
     of_pool = dict(Binning.from_pool(pool, columns, levels=levels).cuts)
     refuse_dates(of_pool, "--column")
     return of_pool

@@ -184,8 +184,7 @@ def plan(
         commonest=rehearsals[0].material.commonest if commonest is None and len(rehearsals) == 1 else commonest,
         n_labelled=n_labelled,
     )
-    plan_ = replace(plan_, score_was_asked_for=judged.scoring is not None)
-    return _with_notes(plan_, _basis(curve, rehearsals, plan_.first, side, rehearse), facts, rehearse, teacher, curve)
+    return _with_notes(plan_, _basis(curve, rehearsals, plan_.first, side, rehearse), judged, rehearse, teacher, curve)
 
 
 def _classes(
@@ -225,9 +224,9 @@ def _rehearsals(
 
 
 def _with_notes(
-    plan_: Plan, basis: Sequence[str], facts: PublicFacts, how: str, teacher: Any, curve: LearningCurve | None
+    plan_: Plan, basis: Sequence[str], judged: Judged, how: str, teacher: Any, curve: LearningCurve | None
 ) -> PrintedPlan:
-    """Return the plan with what is to be said of it: of no gain, of too few rows, and who votes."""
+    """Return the plan with what is to be said of it: of its score, of no gain, of too few rows, and who votes."""
     notes = [*plan_.notes, *basis, *(f"{row.name}: {row.mind}" for row in plan_.rows if row.mind)]
     if plan_.gains_nothing:
         score = SCORE_WORDS[plan_.scoring]
@@ -235,12 +234,13 @@ def _with_notes(
             f"by {score}, no row is expected to be better than always saying the commonest class; nothing is bought"
         )
     learns = "students learn from their noisy answers alone, and may do worse than a guess"
-    few = few_rows_caution(facts.n_public, facts.n_classes, learns=learns)
+    few = few_rows_caution(plan_.facts.n_public, plan_.facts.n_classes, learns=learns)
     if few.applies:
         notes += [few.words, *([NOTHING_BY_RULES] if curve is not None or how in ("rules", "synthetic") else [])]
     if teacher not in (None, DEFAULT_TEACHER):
         notes.append(f"where no model stands beside a way, teachers are {name_of(teacher_named(teacher))}")
-    return PrintedPlan(**{**{part.name: getattr(plan_, part.name) for part in fields(plan_)}, "notes": tuple(notes)})
+    said = {"notes": tuple(notes), "score_was_asked_for": judged.scoring is not None}
+    return PrintedPlan(**{**{part.name: getattr(plan_, part.name) for part in fields(plan_)}, **said})
 
 
 def _curve(given: Sequence[tuple[float, float]] | LearningCurve | None, n_classes: int) -> LearningCurve | None:
