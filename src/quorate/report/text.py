@@ -120,8 +120,8 @@ def _weak(facts: Facts) -> list[str]:
     for c in weak[:_CLASSES]:
         share = f"{percent(score.recall[c] or 0.0)} of the rows"
         if score.class_rows:
-            found = round((score.recall[c] or 0.0) * score.class_rows[c])
-            share = f"{found:,} of {several(score.class_rows[c], 'row')}"
+            right = round((score.recall[c] or 0.0) * score.class_rows[c])
+            share = f"{right:,} of {several(score.class_rows[c], 'row')}"
         lines.append(f"the model finds {share} of class {facts.setup.classes[c]}")
     more = f"and fewer than half of the rows of {several(len(weak) - _CLASSES, 'more class')}"
     return [*lines, *([more] if len(weak) > _CLASSES else [])]
