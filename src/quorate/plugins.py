@@ -1,4 +1,5 @@
-"""What other installed packages add: commands, formats of files and stores, by the entry points that they declare.
+"""What other installed packages add: commands, formats of files and stores, by the entry points that they declare; and
+the methods that learn from private rows, each in a row of one table.
 
 A package that declares one in its ``pyproject.toml`` is found once it is installed beside quorate::
 
@@ -15,7 +16,8 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from quorate.errors import InvalidParameter
 
@@ -34,6 +36,36 @@ OWN: Final = {
     COMMANDS: {"learn": "quorate.learn.command:command", "reproduce": "quorate.experiments.command:command"},
     PLAN_ROWS: {"few labels": "quorate.learn.plan_rows:learner_rows"},
 }
+
+
+class KnownMethod(NamedTuple):
+    """What every room may know of a method. `words`: what a person reads of it. `purpose`: what its charges pay for,
+    that of no other method. `read`: what reads its run from a folder; `told`: how its reports tell it, a class. `keys`:
+    those of ``[method]`` that it takes, beside ``by``; None where `quorate.folder.settings` knows them.
+    """
+
+    words: str
+    purpose: str
+    read: str
+    told: str
+    keys: tuple[str, ...] | None = ()
+
+
+#: The methods, by what ``[method] by`` calls them; what they name is imported by :func:`located`, when it is used.
+METHODS: Final = {
+    "votes": KnownMethod(
+        "votes of teachers", "label", "quorate.folder.methods:read_votes", "quorate.report.method:ByVotes", None
+    ),
+    "direct": KnownMethod(
+        "direct", "gradient round", "quorate.folder.cell_run:DirectRun.read", "quorate.report.method:ByRounds", None
+    ),
+}
+
+
+def located(place: str) -> Any:
+    """Import what stands at a place, ``"module:attribute"``."""
+    module, _, attribute = place.partition(":")
+    return attrgetter(attribute)(import_module(module))
 
 
 def added(group: str) -> Mapping[str, tuple[EntryPoint, ...]]:
@@ -104,8 +136,7 @@ def load(group: str, name: str) -> Any | None:
     True
     """
     if own := OWN.get(group, {}).get(name):
-        module, _, attribute = own.partition(":")
-        return getattr(import_module(module), attribute)
+        return located(own)
     points = added(group).get(name)
     if points is None:
         return None

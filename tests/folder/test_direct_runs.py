@@ -17,13 +17,14 @@ from quorate.direct import method, prepare
 from quorate.errors import BudgetExhausted
 from quorate.folder import status
 from quorate.folder.cell_run import DirectRun
-from quorate.folder.methods import METHODS, check, execute, read_run
+from quorate.folder.methods import check, execute, read_run
 from quorate.folder.prepared import budget_of
 from quorate.folder.published import read_facts
 from quorate.folder.settings import read_settings
 from quorate.folder.status import State, read_status
 from quorate.ledger import Ledger
-from quorate.run.public_facts import IN_WORDS
+from quorate.plugins import METHODS, located
+from quorate.release.charge import GRADIENT_ROUND, LABEL
 
 pytestmark = pytest.mark.mostly_heavy
 
@@ -185,8 +186,11 @@ def test_an_audit_attacks_the_rounds_and_goes_into_the_report(finished_run, cli)
 
 
 @pytest.mark.quick
-def test_every_method_can_be_asked_for_everything():
-    assert sorted(METHODS) == sorted(IN_WORDS)
+def test_every_method_names_what_is_there_and_a_purpose_of_its_own():
+    assert [callable(located(place)) for method in METHODS.values() for place in (method.read, method.told)] == 4 * [
+        True
+    ]
+    assert [method.purpose for method in METHODS.values()] == [LABEL, GRADIENT_ROUND]
 
 
 @pytest.mark.quick

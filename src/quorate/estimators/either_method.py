@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NoReturn, Self, cast
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,6 @@ from quorate.run.facts import RunMetadata
 from quorate.run.public_facts import (
     WAYS,
     ChosenMethod,
-    MethodName,
     choose_method,
     named_method,
     refuse_of_other_method,
@@ -169,7 +168,7 @@ class EitherMethod(Decided, ShownEstimator):
             wishes = " and ".join(of_votes) or 'method="votes"'
             _refuse_temperature(f"{wishes} asks for votes of teachers")
         if way != "auto":
-            return named_method(cast("MethodName", way))
+            return named_method(way)
         chosen = choose_method(
             of_votes=of_votes,
             of_direct=["private_temperature"] if paid else (),

@@ -23,6 +23,7 @@ from quorate.ledger.chain import Receipt, check_held
 from quorate.ledger.fields import Json
 from quorate.ledger.scope import GuaranteeScope, OtherCharge, amounts_for
 from quorate.ledger.state import LedgerState
+from quorate.plugins import METHODS
 from quorate.release.charge import SEEDED_CLIENT
 from quorate.report import Facts
 from quorate.report.plain import as_json as plain
@@ -146,7 +147,7 @@ def metadata(facts: Facts, onnx: Any, files: Collection[str], model_version: Any
             else {"task": "regression", "target_range": list(facts.setup.target_range)}
         ),
         "student": facts.setup.student if facts.fitted is None else facts.fitted.name,
-        "method": "votes of teachers" if facts.rounds is None else "the direct method",
+        "method": "the direct method" if facts.by == "direct" else METHODS[facts.by].words,
         "files": [name for name in (SKOPS, ONNX) if name in files],
         "onnx": onnx,
         # Not there where an earlier version made the run, whose packages stay as they are.

@@ -172,17 +172,7 @@ def _counts(facts: Facts) -> str:
 def _stored(facts: Facts, files: Mapping[str, bytes]) -> str:
     kept = " and ".join(name for name in (SKOPS, ONNX) if name in files)
     rows = "rows drawn from noisy counts" if sentences.draws_pool(facts) else "public rows"
-    if facts.rounds is None:
-        return (
-            f"No. The model ({kept}) was fitted on {rows} and released answers alone. "
-            f"{sentences.never_seen(facts)} Whatever it stores of its training data is public or released, support "
-            "vectors and neighbours included."
-        )
-    return (
-        f"It learned from the private rows, through sums to which noise was added before they were used. The model "
-        f"({kept}) holds weights that follow from those sums and from {rows}; what one unit can change in them is "
-        "bounded by the guarantee."
-    )
+    return words_of(facts).stored(facts, kept, rows)
 
 
 def _units(facts: Facts) -> str:

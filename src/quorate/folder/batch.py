@@ -35,7 +35,8 @@ from quorate.folder.tables import (
 )
 from quorate.labelling.active import Strategy, named
 from quorate.ledger import Ledger, Reservation
-from quorate.release.charge import GRADIENT_ROUND, SEEDED_CLIENT, noise_and_key
+from quorate.plugins import METHODS
+from quorate.release.charge import SEEDED_CLIENT, noise_and_key
 from quorate.release.keys import read_or_create_key
 from quorate.run.cautions import is_hopeless, refuse_hopeless
 from quorate.run.resources import allowed_memory
@@ -169,10 +170,11 @@ def refuse_lost_key(folder: RunFolder) -> None:
     """Refuse a run that was charged and whose key is gone: another key would be another partition of the people."""
     finished = read_facts(folder.root) if is_finished(folder) else None
     if finished is not None:
-        lost = finished.rounds is None and not finished.seeded  # rounds need no key
+        lost = finished.by == "votes" and not finished.seeded  # no other method needs a key
     elif lost := folder.has_ledger and any(folder.private.glob("*.stage")):
         with folder.look_into_ledger() as ledger:
-            of_votes = [charge for charge in ledger.reservations() if GRADIENT_ROUND not in charge.purposes]
+            others = {method.purpose for name, method in METHODS.items() if name != "votes"}
+            of_votes = [charge for charge in ledger.reservations() if others.isdisjoint(charge.purposes)]
         lost = any(charge.client != SEEDED_CLIENT for charge in of_votes)
     if lost:
         raise PreconditionFailed(

@@ -107,6 +107,7 @@ class CellRun(PreparedRun):
         settings: Settings | None = None,
         watch: Watch | None = None,
         public_alone: bool = False,
+        **_: Any,
     ) -> Self:
         """Read a run's settings and files, and fix all that follows from them; no private row decides on a refusal.
 

@@ -19,7 +19,8 @@ from typing import Any
 from quorate.arguments import for_shell
 from quorate.errors import QuorateError
 from quorate.folder.folder import RunFolder
-from quorate.release.charge import GRADIENT_ROUND, TUNING
+from quorate.plugins import METHODS
+from quorate.release.charge import TUNING
 from quorate.run.public_facts import ChosenMethod, MethodName
 
 CHOICE = "chosen-method.json"
@@ -109,7 +110,7 @@ def _begun_by(folder: RunFolder) -> MethodName | None:
                 purposes = [set(charge.purposes) for charge in ledger.reservations()]
             runs = [run for run in purposes if run != {TUNING}]  # an estimate for a plan begins no run
             if runs:
-                return "direct" if GRADIENT_ROUND in runs[-1] else "votes"
+                return next((name for name, method in METHODS.items() if method.purpose in runs[-1]), "votes")
     except QuorateError:  # held by a run, or damaged: the command itself says so
         return "votes"
     teachers = any(folder.private.glob("teachers-*.stage"))

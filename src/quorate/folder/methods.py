@@ -1,12 +1,12 @@
 """What is done with a run, whichever method it has: read, check, execute.
 
-The methods stand in a table by the names that ``[method] by`` of ``quorate.toml`` has for them. Nothing else in this
-room or in the command line asks which method a run has.
+Which method reads a run says the table in :mod:`quorate.plugins`. Nothing else in this room or in the command line
+asks which one a run has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +19,7 @@ from quorate.errors import InvalidParameter, PreconditionFailed, naming
 from quorate.findings import Finding
 from quorate.folder.batch import ask as ask_ensemble
 from quorate.folder.batch import load_run
-from quorate.folder.cell_run import DirectRun, NumberRun
+from quorate.folder.cell_run import NumberRun
 from quorate.folder.choice import keep_choice, nothing_chosen
 from quorate.folder.folder import RunFolder
 from quorate.folder.loaded import LoadedRun, facts_for_owner
@@ -38,6 +38,7 @@ from quorate.folder.student_rows import published_columns, published_text_table,
 from quorate.folder.table_source import is_large
 from quorate.ledger import Budget
 from quorate.ledger.rules import may_be_raised
+from quorate.plugins import METHODS, located
 from quorate.release.charge import floor_budget
 from quorate.report import Facts, InternalFacts, Utility
 from quorate.run.facts import RunMetadata
@@ -53,12 +54,6 @@ from quorate.types import Secret, Watch
 if TYPE_CHECKING:
     from quorate.folder.audited import RunAudit
     from quorate.voting.ask import Asked
-
-#: What reads a run: from its folder, whether it begins, its settings, whether models are tried, and who is told.
-METHODS: Mapping[str, Callable[[Path, bool, Settings, bool, Watch | None], PreparedRun]] = {
-    "votes": lambda *how: _read_votes(*how),
-    "direct": lambda root, begin, settings, _, watch: DirectRun.read(root, begin=begin, settings=settings, watch=watch),
-}
 
 
 def read_run(
@@ -77,19 +72,21 @@ def read_run(
     if settings.method.by == "auto":
         raise PreconditionFailed(nothing_chosen(root))
     with naming(keys_of(settings)):
-        run = METHODS[settings.method.by](root, begin, settings, try_models, watch)
+        read = located(METHODS[settings.method.by].read)
+        run: PreparedRun = read(root, begin=begin, settings=settings, try_models=try_models, watch=watch)
     if is_large(settings.data.private):
         return_freed_memory()
     return run
 
 
-def _read_votes(root: Path, begin: bool, settings: Settings, tried: bool, watch: Watch | None) -> PreparedRun:
+def read_votes(root: Path, *, settings: Settings, watch: Watch | None = None, **how: Any) -> PreparedRun:
+    """Read a run of votes, for classes or for a number."""
     if settings.data.range is not None:
-        return NumberRun.read(root, begin=begin, settings=settings, watch=watch)
+        return NumberRun.read(root, settings=settings, watch=watch, **how)
     watch = watch if is_large(settings.data.private) else None
     if watch is not None:
         watch("private rows", 0, PARTS)
-    return load_run(root, begin=begin, settings=settings, try_models=tried, watch=watch)
+    return load_run(root, settings=settings, watch=watch, **how)
 
 
 def cautions_of(run: PreparedRun) -> tuple[Finding, ...]:

@@ -11,14 +11,13 @@ from typing import Any
 from quorate.ambient import one_thread
 from quorate.arguments import for_shell
 from quorate.errors import InvalidParameter, QuorateError, naming
-from quorate.folder.cell_run import CellRun, DirectRun, NumberRun
 from quorate.folder.planned import require_file
 from quorate.folder.settings import keys_of, read_settings, refuse_more_than_the_cap, settings_from
+from quorate.plugins import METHODS, located
 from quorate.report.notation import under_label
 from quorate.run.method import CheckResult, check_of
 from quorate.run.public_facts import ChosenMethod
 
-_KINDS: Mapping[str, type[CellRun]] = {"direct": DirectRun, "votes": NumberRun}
 #: Keys of public rows with targets, which a plan does not read.
 _WITH_TARGETS = ("evaluation", "evaluation_query", "calibration", "calibration_query", "calibration_of_evaluation")
 _NOT_KNOWN = (
@@ -45,7 +44,7 @@ class NumberPlan:
         lines: list[str] = []
         for way, of in self.ways.items():
             steps = [("cannot", of)] if isinstance(of, str) else [*of.steps, *_noise(of.found)]
-            lines += [{"votes": "votes of teachers"}.get(way, way)]
+            lines += [METHODS[way].words]
             lines += [line for word, what in steps for line in under_label(f"  {word}", what, room=13)]
         lines += under_label("not known", _NOT_KNOWN, room=13)
         lines += under_label("taken", f"{self.chosen.in_words}: {self.command}", room=13)
@@ -80,7 +79,7 @@ def plan_number(root: Path) -> NumberPlan | None:
         raise InvalidParameter(
             "a plan never opens the private file, so the number of private units has to be declared: [data] n_records"
         )
-    ways = {way: _what(root, way) for way in _KINDS}
+    ways = {way: _what(root, way) for way in sorted(METHODS)}
     if isinstance(refused := ways[chosen.by], str):
         raise InvalidParameter(refused)
     return NumberPlan(ways, chosen, f"quorate run {for_shell(root)}")
@@ -94,7 +93,7 @@ def _what(root: Path, way: str) -> CheckResult | str:
     try:
         settings = settings_from({**document, **sections}, folder=root)
         with naming(keys_of(settings)):
-            run = _KINDS[way].read(root, begin=False, settings=settings, public_alone=True)
+            run = located(METHODS[way].read)(root, begin=False, settings=settings, public_alone=True)
             return check_of(run.method, run.task, notes=(), cautions=())
     except QuorateError as refusal:
         return str(refusal)

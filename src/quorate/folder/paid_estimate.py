@@ -145,10 +145,10 @@ def estimate_for_plan(root: Path, *, spend: float | None) -> PaidEstimate:
 
 def _with_teachers(settings: Settings, root: Path) -> Settings:
     """The settings with teachers: where the method is left open, the estimate is of what votes would do."""
-    if settings.method.by == "direct" and settings.choice is None:
+    if not settings.method.may_have_teachers and settings.choice is None:
         raise InvalidParameter(
-            '[method] by = "direct" has no teachers whose error could be estimated; rehearse on labelled public rows '
-            "([data] evaluation), which is free"
+            f'[method] by = "{settings.method.by}" has no teachers whose error could be estimated; rehearse on '
+            "labelled public rows ([data] evaluation), which is free"
         )
     if settings.method.by != "votes":
         return replace(settings, method=replace(settings.method, by="votes"), choice=None)

@@ -183,7 +183,7 @@ def choice_of(plan_: Plan) -> Choice:
 
 def models_of(settings: Settings, root: Path) -> dict[str, Any]:
     """Return what a run would train, and its online answers, as arguments of a plan."""
-    if settings.method.by == "direct":
+    if not settings.method.may_have_teachers:
         return {}
     student, teacher = settings.student, settings.teachers.model
     if "command" in settings.teachers.fields:

@@ -12,14 +12,14 @@ from quorate.arguments import column_names, one_of, real
 from quorate.errors import InvalidParameter
 from quorate.folder.section import as_it_is, built_in_or_own, choice, flag, path, setting, string, whole_number
 from quorate.labelling.active import NAMES
-from quorate.run.public_facts import IN_WORDS, MethodName
+from quorate.plugins import METHODS as LEARNING
+from quorate.run.public_facts import MethodName
 from quorate.students.decision_threshold import DecisionThreshold
 from quorate.voting.models import DEFAULT_TEACHER, METHODS, SHARES, TEACHER_MODELS
 
 Auto: TypeAlias = Literal["auto"]
 
 STUDENT_MODELS = ("auto", "logistic", "forest", "boosting", "shares")
-WAYS = (*IN_WORDS, "auto")
 OWN_CLASS = 'A class of your own is written "package.module:Class"'
 _VOTES_BEFORE = "teachers"  # what `init` wrote of 0.2.0.dev0 for "votes"; folders that have it mean the same
 _OF_PROMPTS = (
@@ -30,7 +30,7 @@ _OF_BOTH = ("timeout",)  # of prompts and of commands
 
 
 def _way(name: str, value: Any) -> str:
-    return "votes" if value == _VOTES_BEFORE else one_of(name, value, WAYS)
+    return "votes" if value == _VOTES_BEFORE else one_of(name, value, (*LEARNING, "auto"))
 
 
 def _feature_map(name: str, value: Any) -> str | Path:
@@ -48,7 +48,7 @@ def _feature_map(name: str, value: Any) -> str | Path:
 class MethodSettings:
     """``[method]``: what learns from the private rows, and for the direct method how."""
 
-    by: MethodName | Auto = setting(  # auto until labelled public rows have been rehearsed on
+    by: MethodName = setting(  # auto until labelled public rows have been rehearsed on
         _way,
         '`"votes"` of teachers on public rows, from which a student is published; `"direct"`, a linear model of the '
         "private rows themselves, by [noisy gradient rounds](../how-to/learn-directly.md); or `\"auto\"`, one of the "
@@ -103,6 +103,11 @@ class MethodSettings:
         "for each by default",
         default="auto", example="auto",
     )  # fmt: skip
+
+    @property
+    def may_have_teachers(self) -> bool:
+        """Whether keys of teachers say something: votes have them, or may yet be chosen."""
+        return self.by in ("votes", "auto")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

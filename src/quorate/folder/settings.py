@@ -39,6 +39,7 @@ from quorate.folder.table_source import (
     same_source,
     source,
 )
+from quorate.plugins import METHODS
 from quorate.run.public_facts import ChosenMethod, choose_method, named_method, refuse_of_other_method
 from quorate.students.decision_threshold import DecisionThreshold, check_decision_threshold, require_pool
 from quorate.voting.models import EARLIER_TEACHER
@@ -99,7 +100,7 @@ def keys_of(settings: Settings) -> dict[str, str]:
     shares = {name: f"[run] {name}" for name in ("epsilon", "delta") if getattr(settings.run, name) is not None}
     own = {name: f"[mechanism] {name}" for name in settings.mechanism.fields}
     of_votes = {"text": "[teachers] text", "sigma": "[mechanism] sigma"}
-    return {**KEYS_BY_ARGUMENT, **({} if settings.method.by == "direct" else of_votes), **shares, **own}
+    return {**KEYS_BY_ARGUMENT, **(of_votes if settings.method.may_have_teachers else {}), **shares, **own}
 
 
 def _keys_by_argument() -> dict[str, str]:
@@ -313,11 +314,13 @@ def _method_settings(document: Mapping[str, Any], folder: Path, *, by_choice: bo
     is_number = "target" in document.get("data", {})
     if method.by == "votes" and is_number:
         _refuse_what_numbers_lack(document)
-    if method.by == "direct":
-        if not by_choice and (others := _changed_for_teachers(document)):
-            refuse_of_other_method(others, "votes of teachers", 'and [method] by = "direct" has none', 'by = "votes"')
-    elif method.by == "votes" and (more := [f"[method] {key}" for key in section if not _of_votes(key, document)]):
+    by = method.by
+    if not method.may_have_teachers and not by_choice and (others := _changed_for_teachers(document)):
+        refuse_of_other_method(others, "votes of teachers", f'and [method] by = "{by}" has none', 'by = "votes"')
+    elif by == "votes" and (more := [f"[method] {key}" for key in section if not _of_votes(key, document)]):
         refuse_of_other_method(more, "the direct method", "and this run has teachers", '[method] by = "direct"')
+    elif others := [f"[method] {key}" for key in section if not (_has(by, key) or _left_open(key, document))]:
+        refuse_of_other_method(others, "other methods", f'and [method] by = "{by}" has none', '[method] by = "direct"')
     if method.neighbours == "add-or-remove" and "n_records" not in document.get("data", {}):
         raise InvalidParameter(
             '[method] neighbours = "add-or-remove" needs the number of private units declared: where it is read off '
@@ -367,6 +370,12 @@ def _as_written(section: str, key: str) -> Any:
     """Return what `init` writes for a key; its default where it writes none."""
     known = settings_of_section(SECTIONS[section]).get(key)
     return None if known is None else known.example if known.written else known.default
+
+
+def _has(by: str, key: str) -> bool:
+    """Whether a method that has no teachers, or none yet, has a key of ``[method]``."""
+    keys = METHODS[by].keys if by in METHODS else None
+    return keys is None or key in ("by", *keys)
 
 
 def _of_votes(key: str, document: Mapping[str, Any]) -> bool:

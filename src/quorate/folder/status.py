@@ -13,15 +13,13 @@ from quorate.folder.folder import RunFolder
 from quorate.folder.published import export_command, is_finished, read_facts
 from quorate.folder.settings import Settings, read_settings
 from quorate.ledger import Ledger, Reservation
-from quorate.release.charge import GRADIENT_ROUND, LABEL, ONLINE_ANSWER, TUNING, is_closed
+from quorate.plugins import METHODS
+from quorate.release.charge import ONLINE_ANSWER, TUNING, is_closed
 from quorate.release.guarantee import left_of, spent_of
 from quorate.report import Facts
 from quorate.report.plain import as_json
 from quorate.report.spending import BudgetRaise, raises_of
 from quorate.run.stage_store import CALLED, CHUNK, COORDINATES, COUNTED, FINISHED, PROMPTED
-
-#: What the newest reservation of a method pays for first; that of others, and of votes, for labels.
-PURPOSES = {"direct": GRADIENT_ROUND}
 
 ROUNDING = 1e-6  # of a budget: where less is left, that is what rounding the noise up to a printed digit left
 
@@ -126,7 +124,7 @@ class RunStatus:
             "spent": account and account.spent._asdict(),
             "left": account and account.left._asdict(),
             "answers_left": account and account.answers_left,
-            "answers": facts.answers.numbers if facts is not None and rounds is None else None,
+            "answers": facts.answers.numbers if facts is not None and facts.by == "votes" else None,
             "rounds": rounds and {"rounds": rounds.rounds, "stored": rounds.stored, "interrupted": rounds.interrupted},
             "student": facts and facts.utility.student and as_json(facts.utility.student),
             "raises": [asdict(entry) for entry in account.raises] if account else None,
@@ -144,7 +142,8 @@ def read_status(run: Path) -> RunStatus:
     if folder.has_ledger:
         try:
             with folder.open_ledger() as ledger:
-                account = _account(ledger, PURPOSES.get(settings.method.by, LABEL), stopped=_stored(folder, FINISHED))
+                method = METHODS.get(settings.method.by, METHODS["votes"])
+                account = _account(ledger, method.purpose, stopped=_stored(folder, FINISHED))
                 if folder.ledger_url is None:
                     account = replace(account, lost=_lost(ledger))
         except LedgerBusy:
@@ -233,7 +232,7 @@ def _lost(ledger: Ledger) -> dict[str, int]:
         return {}
     lost = {
         purpose: sum(block.count for block in runs[-1].blocks(purpose) if block.status == "interrupted")
-        for purpose in (LABEL, ONLINE_ANSWER, GRADIENT_ROUND)
+        for purpose in (*(method.purpose for method in METHODS.values()), ONLINE_ANSWER)
         if purpose in runs[-1].purposes
     }
     return {purpose: count for purpose, count in lost.items() if count}

@@ -38,11 +38,11 @@ def student_kinds(settings: Settings, pool: Rows, student: Any) -> ColumnKinds:
     encoder takes for texts. One that was made before words were those of the public entries has some that say the same,
     and tells these apart.
     """
-    direct, encoder = settings.method.by == "direct", encoder_of(student)
-    if settings.data.public is None or not is_frame(pool) or not (direct or encoder is not None):
+    cells, encoder = not settings.method.may_have_teachers, encoder_of(student)
+    if settings.data.public is None or not is_frame(pool) or not (cells or encoder is not None):
         return ColumnKinds()
     declared = settings.data.kinds
-    more = tuple(name for name in settings.method.text if name not in declared.text) if direct else ()
+    more = tuple(name for name in settings.method.text if name not in declared.text) if cells else ()
     kinds = column_kinds(pool, replace(declared, text=(*declared.text, *more)))
     parts = {part: set(places) for part, _, places in getattr(encoder, "transformers_", []) if part == "text"}
     as_texts = kinds.changed & parts.get("text", set())

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from quorate.accounting import Guarantee
 from quorate.errors import InvalidParameter
 from quorate.findings import Finding
+from quorate.plugins import METHODS
 from quorate.report.findings import AttackCurve, Audit, Choice, Fitted
 from quorate.report.notation import escaped
 from quorate.report.plain import Plain, as_json, read, require
@@ -196,6 +197,7 @@ class Facts(Plain):
     `attacker`: what the best attacker can do who sees what this run released, by its exact price; None where an earlier
     version wrote the facts.
     `student_file`: what whoever opens the student's file must know; None where an earlier version wrote the facts.
+    `method`: what learned; None for votes, and for the direct method, which `rounds` tell apart.
 
     Raises
     ------
@@ -218,6 +220,14 @@ class Facts(Plain):
     rounds: Rounds | None = None
     attacker: AttackCurve | None = None
     student_file: StudentFile | None = None
+    method: str | None = None
+
+    LEFT_OUT: ClassVar[tuple[str, ...]] = ("method",)
+
+    @property
+    def by(self) -> str:
+        """What learned, by its name."""
+        return self.method or ("votes" if self.rounds is None else "direct")
 
     @property
     def seeded(self) -> bool:
@@ -233,7 +243,8 @@ class Facts(Plain):
             fits = score is None or len(score.recall) in (0, n_classes)
             require(fits, "recall needs one value for each class, or none at all")
         votes = self.setup.partition != "none"
-        require(votes == (self.rounds is None), "a run has teachers or rounds, and one of the two alone")
+        require(self.by in METHODS, f"method must be one of {', '.join(METHODS)}, got {self.by!r}")
+        require(votes == (self.by == "votes"), "a run has teachers or rounds, and one of the two alone")
         same = self.guarantee.unit == self.setup.unit
         require(same, f"two units: the guarantee says {self.guarantee.unit!r}, the setup {self.setup.unit!r}")
         clean = any(check.code == "seed" and check.holds for check in self.checks)

@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from quorate.accounting.figures import at_least, at_most, several
 from quorate.findings import Outcome
+from quorate.plugins import METHODS, located
 from quorate.release.charge import MARGINAL_LEVEL, TARGET_COUNT
 from quorate.report import html, sentences
 from quorate.report.facts import Facts, Rounds
@@ -18,7 +19,7 @@ _CLASSES = 5  # classes that get a line of their own
 _BAR = 20  # columns of the longest bar
 
 
-class _ByVotes:
+class ByVotes:
     """A run in which teachers voted; its methods are those of each method's class."""
 
     CHOICE_HEADS: tuple[str, ...] = ("#σ, votes", "#Answers")  # of the table of choices, for what `choice` returns
@@ -128,6 +129,13 @@ class _ByVotes:
             *constant,
         ]
 
+    def stored(self, facts: Facts, kept: str, rows: str) -> str:
+        """Return whether private rows are stored in the model, which lies in files `kept`; `rows`: of the pool."""
+        return (
+            f"No. The model ({kept}) was fitted on {rows} and released answers alone. {sentences.never_seen(facts)} "
+            "Whatever it stores of its training data is public or released, support vectors and neighbours included."
+        )
+
     def card(self, facts: Facts) -> str:
         """Return the first paragraph of the model card, before it is escaped."""
         setup, why = facts.setup, self.closed(facts)
@@ -196,7 +204,7 @@ def _classes(facts: Facts, room: int) -> list[tuple[str, str]]:
     return lines
 
 
-class _ByRounds:
+class ByRounds:
     """A run that went noisy gradient rounds on the private rows themselves: the direct method."""
 
     CHOICE_HEADS = ("#Noise on each number",)
@@ -278,6 +286,13 @@ class _ByRounds:
             ("noise", f"{at_least(rounds.noise)} on each number of a round; {adds}"),
         ]
 
+    def stored(self, _: Facts, kept: str, rows: str) -> str:
+        return (
+            "It learned from the private rows, through sums to which noise was added before they were used. The model "
+            f"({kept}) holds weights that follow from those sums and from {rows}; what one unit can change in them is "
+            "bounded by the guarantee."
+        )
+
     def card(self, facts: Facts) -> str:
         setup, rounds = facts.setup, _of(facts)
         rows = several(setup.n_public, "public row")
@@ -306,9 +321,10 @@ def _of(facts: Facts) -> Rounds:
     return facts.rounds
 
 
-Words: TypeAlias = _ByVotes | _ByRounds
+Words: TypeAlias = ByVotes | ByRounds
 
 
 def words_of(facts: Facts) -> Words:
-    """Return how the method of a run is told."""
-    return _ByVotes() if facts.rounds is None else _ByRounds()
+    """Return how the method of a run is told; a class of another method's inherits from the nearer one of these."""
+    words: Words = located(METHODS[facts.by].told)()
+    return words

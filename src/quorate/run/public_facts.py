@@ -4,24 +4,22 @@ what a run chooses by that where its owner leaves it open: the method, and for w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Final, Literal, NoReturn, TypeAlias
 
 from quorate.accounting.figures import plural
 from quorate.accounting.neighbouring import LABELS_OF, ONE_LABEL, Change, Neighbouring, Relation
 from quorate.arguments import count, one_of, real
 from quorate.errors import InvalidParameter, PreconditionFailed, named
+from quorate.plugins import METHODS
 
 LABELLED = 100  # public rows with labels, from which a rehearsal on them decides
 MANY_ROWS = 10  # rows a unit, above which votes were ahead
 FEW_UNITS = 2_000  # declared units, below which votes are taken where nothing tells how many rows each has
 NEIGHBOURS: Final = ("auto", "add-or-remove", "replace")  #: what ``neighbours`` may be
-MethodName: TypeAlias = Literal["votes", "direct"]
-#: The methods, by what ``[method] by`` and ``method=`` call them, and what a person reads of each.
-IN_WORDS: Final[Mapping[MethodName, str]] = MappingProxyType({"votes": "votes of teachers", "direct": "direct"})
-WAYS: Final = ("auto", *IN_WORDS)
+MethodName: TypeAlias = str  # of METHODS
+WAYS: Final = ("auto", "votes", "direct")  #: what ``method=`` of an estimator may be
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -111,7 +109,7 @@ class ChosenMethod:
     @property
     def in_words(self) -> str:
         """What a person reads of it."""
-        return f"{IN_WORDS[self.by]}, since {self.why}"
+        return f"{METHODS[self.by].words}, since {self.why}"
 
     def __eq__(self, other: object) -> bool:
         return self.by == (other.by if isinstance(other, ChosenMethod) else other)

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Final, Literal, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
@@ -43,7 +43,7 @@ class Served:
     """A run that is open for service: what answers, and what the page shows of it."""
 
     title: str
-    method: Literal["votes", "direct"]
+    method: str
     answers: Answers
     features: Features
     classes: tuple[Any, ...]

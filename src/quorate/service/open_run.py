@@ -142,7 +142,7 @@ def opened(
         "classes": settings.data.classes,
         "guarantee": json.loads(facts.guarantee.to_json()),
     }
-    if settings.method.by == "direct":
+    if not settings.method.may_have_teachers:
         yield _direct(folder, settings, student, common, clock)
         return
     run = load_run(root, settings=settings, try_models=False)
@@ -190,7 +190,7 @@ def _direct(
     )
     answers = ModelAnswers(predictor(student, reader.kinds), features, standing)
     common |= {"verified_at": verified_at, "history": history}
-    return Served(method="direct", answers=answers, features=features, **common)
+    return Served(method=settings.method.by, answers=answers, features=features, **common)
 
 
 def _verified(ledger: Ledger, clock: Callable[[], datetime]) -> str:
