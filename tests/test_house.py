@@ -17,13 +17,18 @@ from quorate.voting.models import EXTRAS
 ROOT = Path(__file__).parents[1]
 SOURCE = Path(quorate.__file__).parent
 
-# From the ground up: a room may import only rooms to its left.
-ROOMS = (
-    "errors", "arguments", "types", "findings", "stored_names", "deferred", "plugins", "ambient", "noise", "accounting",
-    "mechanisms", "ledger", "release", "data", "ensemble", "labelling", "students", "report", "run", "voting", "direct",
-    "audit", "planning", "folder", "export", "estimators", "service", "cli", "__main__",
-    "theory", "learners", "learn", "experiments",  # research: leaves, which no room of the product imports
-)  # fmt: skip
+
+def rooms():
+    """The rooms as ARCHITECTURE.md lists them, from the ground up: one may import only those before it."""
+    page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    table = page.partition("\n## Rooms\n")[2].partition("\n## ")[0]
+    cells = re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)
+    listed = [name for cell in cells for name in re.findall(r"`(\w+)/?`", cell)]
+    last = listed.index("cli") + 1
+    return (*listed[:last], "__main__", *listed[last:])
+
+
+ROOMS = rooms()
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "manager", "core"}
 
 
@@ -78,12 +83,20 @@ def test_a_room_imports_only_the_rooms_it_stands_on():
     assert found == {}
 
 
-@pytest.mark.parametrize("method", ["voting", "direct"])
-def test_a_method_imports_nothing_of_the_other_one(method):
-    other = {"voting": "direct", "direct": "voting"}[method]
-    names = {name for path in modules() if room_of(path) == method for name in named_in(path)}
-    assert names, "the room is found"
-    assert [name for name in names if name.startswith(f"quorate.{other}.")] == []
+def test_every_room_is_listed_and_research_stands_last():
+    assert {room_of(path) for path in modules() if path != FRONT_DOOR} == set(ROOMS)
+    assert ROOMS[0] == "errors"
+    assert ROOMS[-4:] == ("theory", "learners", "learn", "experiments")  # leaves, which no room of the product imports
+
+
+def test_a_method_imports_nothing_of_another_one():
+    defined = re.compile(r"^[A-Z_]+.* = Method\($", re.MULTILINE)
+    methods = {room_of(path) for path in modules() if defined.search(path.read_text(encoding="utf-8"))}
+    assert {"voting", "direct"} <= methods
+    imported = {(room_of(path), name) for path in modules() for name in named_in(path)}
+    others = {f"quorate.{method}": method for method in methods}
+    found = [(room, name) for room, name in imported if others.get(".".join(name.split(".")[:2]), room) != room]
+    assert [pair for pair in found if pair[0] in methods] == []
 
 
 def test_an_import_that_points_up_is_caught():
