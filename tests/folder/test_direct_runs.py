@@ -187,9 +187,7 @@ def test_an_audit_attacks_the_rounds_and_goes_into_the_report(finished_run, cli)
 
 @pytest.mark.quick
 def test_every_method_names_what_is_there_and_a_purpose_of_its_own():
-    assert [callable(located(place)) for method in METHODS.values() for place in (method.read, method.told)] == 4 * [
-        True
-    ]
+    assert all(callable(located(place)) for method in METHODS.values() for place in (method.read, method.told))
     purposes = [method.purpose for method in METHODS.values()]
     assert len(set(purposes)) == len(purposes)
     assert (METHODS["votes"].purpose, METHODS["direct"].purpose) == (LABEL, GRADIENT_ROUND)
