@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from quorate.accounting.figures import at_least, at_most, several
 from quorate.findings import Outcome
-from quorate.release.charge import MARGINAL_LEVEL, TARGET_COUNT
+from quorate.release.charge import MARGINAL_LEVEL, PAIR_SUMS, TARGET_COUNT
 from quorate.report import html, sentences
 from quorate.report.facts import Facts, Rounds
 from quorate.report.findings import Choice
@@ -172,7 +172,11 @@ def _rows(facts: Facts) -> str:
 
 def _noise(part: Part, noised: str) -> str:
     form = "" if part.form is None else f", {part.form} form"
-    counted = {MARGINAL_LEVEL: "units on each count of a column", TARGET_COUNT: "units on each count of targets"}
+    counted = {
+        MARGINAL_LEVEL: "units on each count of a column",
+        PAIR_SUMS: "times a row's squared length on each sum over a pair of columns",
+        TARGET_COUNT: "units on each count of targets",
+    }
     units = counted.get(part.purpose, f"votes on each {noised}")
     return f"σ = {at_least(part.sigma or 0.0)} {units}: {part.mechanism}{form}"
 
