@@ -3,8 +3,9 @@ and rounds, in one reservation.
 
 All of it follows from public facts: the schema, n₀, the number of classes, (ε, δ) and the relation. With
 :math:`\mu(\varepsilon, \delta)` of the whole, marginals get the share s of :math:`\mu^2`, a tenth by default, and up to
-.3 where few units are many columns' all: the least with :math:`q = n_0/(3\sigma_t) \ge 6`. Sums over pairs get a tenth
-where the noise leaves something to see. The rounds' noise is then the least for which the whole costs no more than ε.
+.3 where few units are many columns' all: the least with :math:`q = n_0/(3\sigma_t) \ge 6`. Sums over pairs get .05
+to .1 where the noise leaves something to see. The rounds' noise is then the least for which the whole costs no more
+than ε.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from quorate.data.feature_maps.scale import has_spread
 from quorate.data.pool_moments import MOST_EIGENPAIRS, PoolMoments
 from quorate.data.schema_encoder import encoded_width
 from quorate.direct.defaults import dimension_of_blocks, outputs_of, rounds_for, wanted_dimension
-from quorate.direct.joint_moments import SHARE, PairColumns, pairs_of, with_moment
+from quorate.direct.joint_moments import PairColumns, pairs_of, with_moment
 from quorate.direct.plan import (
     LARGEST_SIGMA,
     DirectPlan,
@@ -50,6 +51,7 @@ from quorate.run.schema import Schema as ReadSchema
 from quorate.types import BoolArray, IntArray, Secret
 
 _STEPS: Final = 60
+_MOST_COUNTED: Final = 0.8  # share of marginals beside which there is room for pairs
 
 #: Gives noisy sums over pairs of columns, or None where they were lost.
 SumsOver: TypeAlias = Callable[[PairColumns], IntArray | None]
@@ -58,13 +60,15 @@ SumsOver: TypeAlias = Callable[[PairColumns], IntArray | None]
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BeforePool(PoolPlan):
     """What is paid for, and what follows for the pool. `feature_map`: its name, by the schema alone. `fixed`: the
-    rounds. `settings`: what they follow from. `pairs`: sums over pairs of columns; None where none are released.
+    rounds. `settings`: what they follow from. `pairs`: sums over pairs of columns, with the share `of_pairs`;
+    None where none are released.
     """
 
     feature_map: str
     fixed: FixedRounds
     settings: RoundsAsked
     pairs: NoisyPairSums | None = None
+    of_pairs: float = 0.0
 
     def event_for(self, neighbours: Relation | None) -> Composed:
         """What marginals, sums over pairs and rounds release together, for a change of one unit."""
@@ -90,26 +94,26 @@ class BeforePool(PoolPlan):
         facts = super(BeforePool, self).facts
         if self.pairs is None:
             return facts
-        pairs = {"pairs": self.pairs.n_pairs, "noise": self.noise_of_pairs, "share": SHARE}
+        pairs = {"pairs": self.pairs.n_pairs, "noise": self.noise_of_pairs, "share": self.of_pairs}
         return {**facts, "sums_over_pairs": pairs}
 
     @property
     def step(self) -> tuple[str, str]:
         """The line of a check about the pool that will be drawn."""
         name, counts = super(BeforePool, self).step
-        return (name, counts) if self.pairs is None else (name, f"{counts}. {self._of_pairs}")
+        return (name, counts) if self.pairs is None else (name, f"{counts}. {self._pairs_in_words}")
 
     def described(self, released: ReleasedMarginals | None, n_rows: int | None = None) -> str:
         """Say what the pool is, and what tells how columns go together."""
         counts = super(BeforePool, self).described(released, n_rows)
-        return counts if self.pairs is None else f"{counts}. {self._of_pairs}"
+        return counts if self.pairs is None else f"{counts}. {self._pairs_in_words}"
 
     def parts(self, reservation: Reservation) -> list[Part]:
         """What became of what is released before the rounds, and the shares of the charge."""
         counts = [self.part(reservation)]
         if self.pairs is None:
             return counts
-        how = {"mechanism": "discrete Gaussian noise on sums of products", "share": SHARE}
+        how = {"mechanism": "discrete Gaussian noise on sums of products", "share": self.of_pairs}
         return [*counts, part_of(reservation, PAIR_SUMS, **how, reserved=1, sigma=self.noise_of_pairs)]
 
     @property
@@ -119,16 +123,16 @@ class BeforePool(PoolPlan):
         return self.pairs.sigma / LENGTH**2
 
     @property
-    def _of_pairs(self) -> str:
+    def _pairs_in_words(self) -> str:
         return (
-            f"Noisy sums over pairs of columns take another {percent(SHARE)}: they tell which columns go together, and "
-            "coordinates follow from that"
+            f"Noisy sums over pairs of columns take another {percent(self.of_pairs)}: they tell which columns go "
+            "together, and coordinates follow from that"
         )
 
     @property
     def of_rounds(self) -> float:
         """The share of μ² that is left for the rounds."""
-        return 1 - self.share - (0.0 if self.pairs is None else SHARE)
+        return 1 - self.share - self.of_pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,10 +155,10 @@ def before_pool(
     of = RoundsAsked(**settings)
     n_units, n_classes, relation = of.n_units, of.n_classes, of.neighbours or "replace"
     pool = plan_pool(declared, of.mu, n_units=n_units, neighbours=relation, share=share)
-    pairs = None
-    if paired and feature_map == "kernels" and pool.share + SHARE < 1:
-        pairs = pairs_of(declared, of.mu, n_units=n_units, neighbours=relation)
-    left = of.mu * sqrt(1 - pool.share - (0.0 if pairs is None else SHARE))
+    pairs, of_pairs = None, 0.0
+    if paired and feature_map == "kernels" and pool.share <= _MOST_COUNTED:
+        pairs, of_pairs = pairs_of(declared, of.mu, n_units=n_units, neighbours=relation)
+    left = of.mu * sqrt(1 - pool.share - of_pairs)
     for_settings = mu_for_settings(left, of.neighbours)
     n_rows = N_ROWS + sum(len(held.values) for held in _short_lists(declared))
     linear = 1 + encoded_width(declared)
@@ -181,6 +185,7 @@ def before_pool(
         fixed=FixedRounds(rounds, k, sigma, numbers, left),
         settings=of,
         pairs=pairs,
+        of_pairs=of_pairs,
     )
 
 

@@ -36,22 +36,26 @@ from quorate.release.charge import PAIR_SUMS
 from quorate.run.usable_rows import UsableRows
 from quorate.types import BoolArray, FloatArray, IntArray, Secret
 
-SHARE: Final = 0.1  #: of μ², for sums of products
+LEAST_SHARE, MOST_SHARE = 0.05, 0.1  #: of μ², for sums of products
 MOST_COLUMNS: Final = 150  # of linear features that are compared, those that vary most
 _LEAST_VARIANCE = 1e-8
 _LEAST_EIGENVALUE = 0.3
 _BELIEVED_BELOW = 0.8  # edge of the noise
-_USEFUL_BELOW = 0.5  # edge, as a part of the largest eigenvalue that there can be
+_CLEAR, _USEFUL_BELOW = 0.03, 0.5  # edges, as parts of the largest eigenvalue that there can be
 _STEP_BITS, _LARGEST = 10, 128.0  # standardised entries are multiples of 2^-10, cut at 128
 
 
-def pairs_of(declared: Schema, mu: float, *, n_units: int, neighbours: Relation) -> NoisyPairSums | None:
-    """Return what is released of pairs of columns, by public facts alone; None where noise would hide all of it, or
-    there is no pair. `mu`: of the whole run.
+def pairs_of(declared: Schema, mu: float, *, n_units: int, neighbours: Relation) -> tuple[NoisyPairSums | None, float]:
+    """Return what is released of pairs of columns, by public facts alone, and its share of `mu`²: the least of .05 to
+    .1 whose noise is well below the largest eigenvalue that there can be; (None, 0) where noise would hide it all.
     """
-    pairs = NoisyPairSums(min(encoded_width(declared), MOST_COLUMNS) + 1, mu * sqrt(SHARE), neighbours)
-    edge = 2 * pairs.sigma / LENGTH**2 / n_units * sqrt(pairs.n_columns)  # of rows whose squared length is 1
-    return pairs if edge < _USEFUL_BELOW else None
+    whole = NoisyPairSums(min(encoded_width(declared), MOST_COLUMNS) + 1, mu, neighbours)
+    edge = 2 * whole.sigma / LENGTH**2 / n_units * sqrt(whole.n_columns)  # of rows whose squared length is 1
+    percents = range(round(100 * LEAST_SHARE), round(100 * MOST_SHARE))
+    share = next((percent / 100 for percent in percents if edge <= _CLEAR * sqrt(percent / 100)), MOST_SHARE)
+    if edge >= _USEFUL_BELOW * sqrt(share):
+        return None, 0.0
+    return replace(whole, mu=mu * sqrt(share)), share
 
 
 @dataclass(frozen=True, slots=True, eq=False)
