@@ -266,7 +266,7 @@ def _preprocessing(task: DirectTask) -> Finding:
         words=question,
         outcome=Outcome.BY_CONSTRUCTION,
         evidence="Encoder, feature map, coordinates, clip and number of rounds are functions of public facts"
-        + ("." if task.drawn is None else ", and of noisy counts that were charged."),
+        + ("." if task.drawn is None else ", and of noisy counts and sums that were charged."),
     )
 
 

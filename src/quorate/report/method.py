@@ -286,10 +286,12 @@ class _ByRounds:
         setup, rounds = facts.setup, _of(facts)
         rows = several(setup.n_public, "public row")
         basis = f"Coordinates and settings follow from {rows} and other public facts alone."
+        paired = any(part.purpose == PAIR_SUMS and part.answered for part in facts.spending.parts)
         if sentences.draws_pool(facts):
             basis = (
                 "There was no public pool: coordinates follow from rows that were drawn from noisy counts of each "
                 "column, which are part of the charge; they are not people."
+                + (" Noisy sums over pairs of columns, charged too, told which columns go together." if paired else "")
             )
         elif not setup.n_public:
             basis = "Settings follow from public facts alone; there was no public pool."
