@@ -52,6 +52,7 @@ from quorate.mechanisms import (
     StableSparseVector,
 )
 from quorate.mechanisms.noisy_max import SeveralVotesNoisyMax
+from quorate.mechanisms.pair_sums import NoisyPairSums, moved_by
 from quorate.noise import SeededNoise, discrete_gaussian
 from quorate.release import DrawnBlock, release_once
 from quorate.types import Secret
@@ -186,6 +187,16 @@ def marginal_level() -> Any:
     return audited(release, np.array([30, 5]), np.array([31, 5]), GaussianClaim(1.0))
 
 
+def sums_over_pairs() -> Any:
+    mechanism = NoisyPairSums(2, mu=1.0, neighbours="add-or-remove")
+    zero = np.array([0])
+
+    def release(sums: Any, noise: Any) -> Any:
+        return (mechanism.release(sums, noise) >> 22).tolist()
+
+    return audited(release, zero, zero + int(moved_by("add-or-remove")), GaussianClaim(1.0))
+
+
 def noisy_mean() -> Any:
     mechanism = NoisyMean(sigma=4.0, grid=2**10)
 
@@ -209,6 +220,7 @@ RELEASING: dict[str, Callable[[], Any]] = {
     "mechanisms.noisy_sum:discrete_gaussian": scheduled(NoisySum(scale=12.0, grid=1, noise="gaussian"), 1),
     "mechanisms.noisy_max:discrete_gaussian": scheduled(SeveralVotesNoisyMax(20.0, 1, 2), 50),
     "mechanisms.marginals:discrete_gaussian": marginal_level,
+    "mechanisms.pair_sums:discrete_gaussian": sums_over_pairs,
     "mechanisms.sparse_vector:discrete_laplace": of("DistanceToInstability"),
     "mechanisms.stage_noise:geometric": of("StableSparseVector"),
     "mechanisms.stage_noise:discrete_laplace": scheduled(StableSparseVector(1.0, DELTA, 2, 50, "lzcw21"), 50),

@@ -32,7 +32,8 @@ class DirectConfig(MethodConfig):
     `target_range`: in place of `classes`, where a number is predicted. `located`: how its first rounds count targets
     (:data:`.defaults.RULE`), by an earlier rule where a run was begun by it. `class_shares`: in the order of the
     classes. `marginals`: the share of μ² that noisy marginals get; None for the default, 0 for none: then rows are
-    taken as they are, without a pool.
+    taken as they are, without a pool. `paired`: whether sums over pairs of columns are released beside them; not where
+    a run was begun before there were any.
     """
 
     classes: Any = None
@@ -42,6 +43,7 @@ class DirectConfig(MethodConfig):
     text: Sequence[str] = ()
     schema: Any = None
     marginals: float | None = None
+    paired: bool = True
     rounds: int | None = None
     clip: float | None = None
     neighbours: Any = "auto"
@@ -131,6 +133,8 @@ def plan_key(
         config.rounds,
         config.clip,
     )
+    if drawn and config.paired:
+        cache_inputs = (*cache_inputs, "pairs")
     if config.composition != "sum":
         cache_inputs = (*cache_inputs, config.composition)
     if schema.kinds.respells(schema.pool):  # else the pool reads the same as before words were public entries

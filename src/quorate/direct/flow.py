@@ -163,10 +163,10 @@ def held_out_places(task: DirectTask, weights: FloatArray, grid: Grid) -> Secret
 def _with_drawn_pool(
     task: DirectTask, drawn: DrawnPool, charge: Charge, ledger: Ledger, stages: StageStore, see: Watch
 ) -> tuple[DirectTask, Reservation]:
-    """Charge, release the marginals, and return the task with the pool that is drawn from them. Rows are counted before
-    the charge. A pool in whose coordinates the rounds have begun is read, never drawn again; where its coordinates were
-    kept, the task has both already. One that was kept for another charge is none: the rows are those of the counts that
-    were paid for.
+    """Charge, release the marginals and sums over pairs, and return the task with the pool that is drawn for it. Rows
+    are counted before the charge. A pool in whose coordinates the rounds have begun is read, never drawn again; where
+    its coordinates were kept, the task has both already. One that was kept for another charge is none: the rows are
+    those of the counts that were paid for.
     """
     before, private = drawn.before, task.private.reveal()
     counted, dialect = drawn.counted.reveal(), task.schema.kinds.dialect
@@ -185,11 +185,11 @@ def _with_drawn_pool(
         if (pool := task.kept_pool(stages) if stated else None) is None:
             for rule in RULES:
                 rows = draw_rows(before.declared, replace(released, rule=rule), N_ROWS, drawn.key)
-                if not stated or task.on(rows).rests_on(reservation):
+                if not stated or task.on(rows, reservation).rests_on(reservation):
                     break
             stages.save(pool_stage(task.plan_key), task.plan_key, parquet_of(rows))
             pool = task.kept_pool(stages) if stages.keeps else rows  # what was read is the pool
-        task = task.on(pool)
+        task = task.on(pool, reservation)
         if stages.keeps:
             stages.save(coordinates_stage(task.plan_key), task.plan_key, task.kept_plan())
     task.state_coordinates(reservation)

@@ -137,7 +137,7 @@ MECHANISM = "noisy gradient rounds"
 def _facts(task: DirectTask, result: DirectResult, ledger: Ledger, metadata: RunMetadata) -> Facts:
     """Gather everything that a report says."""
     drawn = task.drawn
-    share = 1.0 if drawn is None else 1 - drawn.before.share
+    share = 1.0 if drawn is None else drawn.before.of_rounds
     how = {"mechanism": "discrete Gaussian noise on sums", "reserved": task.plan.settings.rounds, "share": share}
     rounds = part_of(result.reservation, GRADIENT_ROUND, **how)
     learning, preprocessing = _contributions(task), _preprocessing(task)
@@ -158,7 +158,7 @@ def _facts(task: DirectTask, result: DirectResult, ledger: Ledger, metadata: Run
             "mechanism": MECHANISM,
             "recipe": (*task.why, f"ε is for {task.neighbouring.changing}, since {task.relation.why}"),
         },
-        parts=[rounds] if drawn is None else [drawn.before.part(result.reservation), rounds],
+        parts=[rounds] if drawn is None else [*drawn.before.parts(result.reservation), rounds],
         pool=("drawn pool" if drawn else "public pool") if task.has_pool else None,
         fitted={"temperature": result.temperature, "paid_temperature": result.temperature},
         answers=AnswerCounts(asked=0, per_class=(0,) * task.n_classes),
@@ -219,7 +219,7 @@ def _noise_at(task: DirectTask, value: float) -> float:
         k, sigma = noise_for(rounds, plan.numbers * rounds, value, task.delta, rho=rho, neighbours=task.relation.noise)
     except InvalidParameter:
         return inf
-    beside = 1.0 if task.drawn is None else sqrt(1 - task.drawn.before.share)  # of μ, which marginals leave
+    beside = 1.0 if task.drawn is None else sqrt(task.drawn.before.of_rounds)  # of μ, which counts leave
     return sigma * plan.grid.clip * 2.0**-k / beside
 
 
@@ -266,7 +266,7 @@ def _preprocessing(task: DirectTask) -> Finding:
         words=question,
         outcome=Outcome.BY_CONSTRUCTION,
         evidence="Encoder, feature map, coordinates, clip and number of rounds are functions of public facts"
-        + ("." if task.drawn is None else ", and of noisy counts that were charged."),
+        + ("." if task.drawn is None else ", and of noisy counts and sums that were charged."),
     )
 
 

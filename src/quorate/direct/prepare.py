@@ -132,7 +132,8 @@ def _with_default_named(config: DirectConfig, public: Any) -> tuple[DirectConfig
 
 def _begun_otherwise(config: DirectConfig, X: Any, y: Any, **how: Any) -> DirectTask | None:
     """Return the task of a run that was begun when a default was another one: it goes on as it was charged. A schema
-    had no marginals once; no round of a number counted targets, and then they counted by another rule.
+    had no marginals once, and then no sums over pairs; no round of a number counted targets, and then they counted by
+    another rule.
     """
     terms: LedgerTerms | None = how["terms"]
     if terms is None or not terms.charged:
@@ -140,7 +141,13 @@ def _begun_otherwise(config: DirectConfig, X: Any, y: Any, **how: Any) -> Direct
     if config.target_range is not None and config.located:
         task = prepare_direct(replace(config, located=config.located - 1), X, y, **how)
         return task if _is_charged(task, terms) else None
-    if config.marginals is not None or not draws_pool(config, how["public"]):
+    if not draws_pool(config, how["public"]):
+        return None
+    if config.paired:
+        task = prepare_direct(replace(config, paired=False), X, y, **how)
+        if _is_charged(task, terms):
+            return task
+    if config.marginals is not None or not config.paired:
         return None
     try:
         task = prepare_direct(replace(config, marginals=0), X, y, **how)
@@ -175,7 +182,7 @@ def _planned(
     rare = share_of_rarer(config.class_shares)
     if drawn is not None:
         share = None if config.marginals is None else real("marginals", config.marginals, above=0, below=1)
-        before = before_pool(drawn, config.feature_map, share=share, rare=rare, **how)
+        before = before_pool(drawn, config.feature_map, share=share, paired=config.paired, rare=rare, **how)
         return plan_on(before, schema), schema, before
     if public is None:
         return plan_without_pool(int(schema.numbers(schema.pool).shape[1]), **how), schema, None

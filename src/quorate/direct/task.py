@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,6 +19,7 @@ from quorate.data.rows import Rows
 from quorate.deferred import sparse
 from quorate.direct.before_pool import DrawnPool, plan_on
 from quorate.direct.config import charge_beginning
+from quorate.direct.joint_moments import release_pair_sums
 from quorate.direct.plan import DirectPlan
 from quorate.direct.spool import units_of
 from quorate.direct.stored import dump_plan
@@ -26,7 +27,7 @@ from quorate.errors import PreconditionFailed, named
 from quorate.ledger import GuaranteeScope, Ledger, Reservation
 from quorate.ledger.budget import Composition
 from quorate.release import Charge
-from quorate.release.charge import COORDINATES, GRADIENT_ROUND, MARGINAL_LEVEL
+from quorate.release.charge import COORDINATES, GRADIENT_ROUND, MARGINAL_LEVEL, PAIR_SUMS
 from quorate.release.guarantee import ALL_OR_NONE, BY_POSITION
 from quorate.run.cell_task import CellTask
 from quorate.run.drawn_pool import STATEMENTS, state_coordinates, stated_coordinates
@@ -185,8 +186,9 @@ class DirectTask(CellTask):
         """What the rounds ask of a ledger, all at once: the first time, and after each attempt that was lost whole."""
         purposes = {GRADIENT_ROUND: self.plan.settings.rounds}
         if self.drawn is not None:
-            levels = self.drawn.before.marginals.n_levels
-            purposes = {MARGINAL_LEVEL: levels, COORDINATES: STATEMENTS, **purposes}
+            before = self.drawn.before
+            of_pairs = {} if before.pairs is None else {PAIR_SUMS: 1}
+            purposes = {MARGINAL_LEVEL: before.marginals.n_levels, **of_pairs, COORDINATES: STATEMENTS, **purposes}
         key = f"{self.charge_begins} {DRAWN if self.drawn else self._plan_digest}"
         remedy = (
             f"give a smaller {named('epsilon')}, for which the rounds take more noise; or raise the budget, with a "
@@ -227,13 +229,18 @@ class DirectTask(CellTask):
             if asked_for_these and not same and self.goes_on(reservation):
                 raise PreconditionFailed(_RECOMPUTED)
 
-    def on(self, pool: Rows) -> DirectTask:
-        """Return the task with the pool that was drawn for it: its columns, coordinates, and rows in them."""
+    def on(self, pool: Rows, reservation: Reservation) -> DirectTask:
+        """Return the task with the pool that was drawn for it: its columns, coordinates, and rows in them. Sums over
+        pairs of columns are released, or read, on the way.
+        """
         assert self.drawn is not None  # noqa: S101 - the caller's condition
         before, private = self.drawn.before, self.private.reveal()
         schema = Schema.of_declared(before.declared, pool, self.schema.kinds.dialect)
-        plan = plan_on(before, schema)
-        return self.in_coordinates(schema, plan, private)
+        rows = replace(private, table=PrivateTable(schema, private.table.X))
+        counted, sums_of = self.drawn.counted.reveal(), None
+        if before.pairs is not None:
+            sums_of = partial(release_pair_sums, before.pairs, rows, counted, reservation, self.noise)
+        return self.in_coordinates(schema, plan_on(before, schema, sums_of), private)
 
     def kept_pool(self, stages: StageStore) -> Rows | None:
         """Return the rows that an earlier process drew and kept; None where none did."""

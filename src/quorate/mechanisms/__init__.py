@@ -12,6 +12,7 @@ registered nowhere, which is how it is known.
 :class:`NoisySum`               sums of clipped contributions, after noise                   a price a release
 :class:`NoisyMean`              the sum of teachers' numbers, after Gaussian noise           a price a query
 :class:`NoisyMarginals`         counts of each column's values, level by level               one for all levels
+:class:`NoisyPairSums`          sums of products of each pair of columns                     one for all pairs
 :class:`LaplaceNoisyMax`        the class with the most votes, after Laplace noise           a price a query
 :class:`ConfidentNoisyMax`      a noisy max where enough teachers agree, else ⊥              a price a query
 :class:`InteractiveNoisyMax`    a noisy max where teachers and student differ                a price a query
@@ -70,6 +71,7 @@ from quorate.mechanisms.own import (
     own_statement,
     owners_code,
 )
+from quorate.mechanisms.pair_sums import NoisyPairSums
 from quorate.mechanisms.soft_label import SoftLabel
 from quorate.mechanisms.sparse_vector import DistanceToInstability, SparseVectorState, StableSparseVector
 
@@ -86,6 +88,7 @@ __all__ = [
     "NoisySum",
     "NoisyMean",
     "NoisyMarginals",
+    "NoisyPairSums",
     "MarginalLevel",
     "Partition",
     "LaplaceNoisyMax",

@@ -88,6 +88,7 @@ TUNING: Final = "tuning"
 COORDINATES: Final = "statement of coordinates"  # a digest, of what the rounds behind it are in
 GRADIENT_ROUND: Final = "gradient round"  # of the direct method
 MARGINAL_LEVEL: Final = "level of marginals"  # of the columns, from which a pool is drawn
+PAIR_SUMS: Final = "sum over pairs of columns"  # of products, which tell how columns go together
 TARGET_COUNT: Final = "count of targets"  # by cells of their range, before teachers predict a number
 STAGE: Final = "sparse-vector stage"  # counted, and never an answer
 

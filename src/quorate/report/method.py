@@ -7,7 +7,7 @@ from typing import TypeAlias
 from quorate.accounting.figures import at_least, at_most, several
 from quorate.findings import Outcome
 from quorate.plugins import METHODS, located
-from quorate.release.charge import MARGINAL_LEVEL, TARGET_COUNT
+from quorate.release.charge import MARGINAL_LEVEL, PAIR_SUMS, TARGET_COUNT
 from quorate.report import html, sentences
 from quorate.report.facts import Facts, Rounds
 from quorate.report.findings import Choice
@@ -180,7 +180,11 @@ def _rows(facts: Facts) -> str:
 
 def _noise(part: Part, noised: str) -> str:
     form = "" if part.form is None else f", {part.form} form"
-    counted = {MARGINAL_LEVEL: "units on each count of a column", TARGET_COUNT: "units on each count of targets"}
+    counted = {
+        MARGINAL_LEVEL: "units on each count of a column",
+        PAIR_SUMS: "times a row's squared length on each sum over a pair of columns",
+        TARGET_COUNT: "units on each count of targets",
+    }
     units = counted.get(part.purpose, f"votes on each {noised}")
     return f"σ = {at_least(part.sigma or 0.0)} {units}: {part.mechanism}{form}"
 
@@ -297,10 +301,12 @@ class ByRounds:
         setup, rounds = facts.setup, _of(facts)
         rows = several(setup.n_public, "public row")
         basis = f"Coordinates and settings follow from {rows} and other public facts alone."
+        paired = any(part.purpose == PAIR_SUMS and part.answered for part in facts.spending.parts)
         if sentences.draws_pool(facts):
             basis = (
                 "There was no public pool: coordinates follow from rows that were drawn from noisy counts of each "
                 "column, which are part of the charge; they are not people."
+                + (" Noisy sums over pairs of columns, charged too, told which columns go together." if paired else "")
             )
         elif not setup.n_public:
             basis = "Settings follow from public facts alone; there was no public pool."
