@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from quorate.arguments import for_shell
-from quorate.data.formats import Table
-from quorate.data.reading import has_named_columns
+from quorate.data.formats import Table, has_named_columns
 from quorate.data.rows import Rows
 from quorate.data.stream import Workspace
 from quorate.data.table_reader import unread_in_words
