@@ -20,7 +20,8 @@ from quorate.run.stage_store import NoStages
 from quorate.types import Secret
 from quorate.voting import flow, kept_votes
 from quorate.voting.config import RunConfig
-from quorate.voting.flow import run_pipeline, teachers
+from quorate.voting.flow import run_pipeline
+from quorate.voting.kept_votes import teachers
 from quorate.voting.prepare import prepare
 
 pytestmark = pytest.mark.heavy
