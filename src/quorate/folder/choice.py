@@ -104,6 +104,7 @@ def method_by_rule(document: Mapping[str, Any], *, n_labelled: int | None = None
     keys = _keys_of_votes(document)
     if "target" in data and not keys:
         return ChosenMethod("direct", "[data] target is a number, and nothing of teachers is given")
+    of_direct = [f"[method] {key}" for key in _OF_DIRECT if not _left_open(key, document)]
     declared = {key: value for key in ("n_records", "n_rows") if isinstance(value := data.get(key), int)}
     unit, unit_name = data.get("unit"), data.get("unit_name")
     text = [word for word in (unit_name, unit_word(unit) if isinstance(unit, str) else None) if isinstance(word, str)]
@@ -111,7 +112,7 @@ def method_by_rule(document: Mapping[str, Any], *, n_labelled: int | None = None
         n_labelled = 0
     return choose_method(
         of_votes=keys,
-        of_direct=[f"[method] {key}" for key in _OF_DIRECT if not _left_open(key, document)],
+        of_direct=of_direct,
         n_labelled=n_labelled,
         grouped=unit is not None,
         drawn="public" not in data and "schema" in document,

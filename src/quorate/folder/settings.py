@@ -10,7 +10,6 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -32,8 +31,8 @@ from quorate.folder.sections import (
     check_teachers,
 )
 from quorate.folder.table_source import (
-    is_there,
     public_source,
+    refuse_missing_files,
     refuse_names_without_columns,
     refuse_private_again,
     same_source,
@@ -164,28 +163,13 @@ def _what_to_write(text: str, error: tomllib.TOMLDecodeError) -> str:
     return '; texts need quotes: "no"' if str(error).startswith("Invalid value") else ""
 
 
-def no_file(key: str, path: Path, root: Path) -> str:
-    """Say that a file of ``quorate.toml`` in `root` is missing, by its path as typed, and which one may be meant."""
-    typed = path.relative_to(root) if path.is_relative_to(root) else path
-    where = "" if typed.is_absolute() else " beside quorate.toml"
-    try:
-        near = get_close_matches(path.name, sorted(file.name for file in path.parent.iterdir()), n=1, cutoff=0.7)
-    except OSError:
-        near = []
-    meant = f'did you mean "{typed.with_name(near[0])}"?' if near else "write its path relative to quorate.toml"
-    return f'{key}: there is no file "{typed}"{where}; {meant}'
-
-
 def settings_of(root: Path) -> Settings:
     """Read the settings of a run that is to be made, and refuse files that are not there, before any file is read."""
     settings = read_settings(root / "quorate.toml")
     if not RunFolder(root).has_published:  # of a finished run they may be those of the next release
         refuse_more_than_the_cap(settings)
     data = settings.data
-    files = {f"[data] {key}": table for key, table in data.tables.items()}
-    for name, path in {**files, "[method] feature_map": settings.method.feature_map}.items():
-        if path is not None and not isinstance(path, str) and not is_there(path):
-            raise PreconditionFailed(no_file(name, path if isinstance(path, Path) else path.file, root))
+    refuse_missing_files({"[method] feature_map": settings.method.feature_map}, data, root)
     refuse_names_without_columns(data)
     for key in ("public", "evaluation"):
         other = getattr(data, key)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -77,6 +78,26 @@ def is_there(table: Source) -> bool:
 
         return is_partitioned(table) and bool(files_of(table))
     return table.exists()
+
+
+def refuse_missing_files(others: Mapping[str, Any], data: Any, root: Path) -> None:
+    """Refuse a table of ``[data]`` that is not there, or a file of `others`, by their keys, before any is read."""
+    tables = {f"[data] {key}": table for key, table in data.tables.items()}
+    for name, path in {**tables, **others}.items():
+        if path is not None and not isinstance(path, str) and not is_there(path):
+            raise PreconditionFailed(no_file(name, path if isinstance(path, Path) else path.file, root))
+
+
+def no_file(key: str, path: Path, root: Path) -> str:
+    """Say that a file of ``quorate.toml`` in `root` is missing, by its path as typed, and which one may be meant."""
+    typed = path.relative_to(root) if path.is_relative_to(root) else path
+    where = "" if typed.is_absolute() else " beside quorate.toml"
+    try:
+        near = get_close_matches(path.name, sorted(file.name for file in path.parent.iterdir()), n=1, cutoff=0.7)
+    except OSError:
+        near = []
+    meant = f'did you mean "{typed.with_name(near[0])}"?' if near else "write its path relative to quorate.toml"
+    return f'{key}: there is no file "{typed}"{where}; {meant}'
 
 
 def require_file(key: str, table: Source) -> None:

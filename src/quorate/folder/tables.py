@@ -37,11 +37,11 @@ class PublicRows(NamedTuple):
 
 def public_rows(data: DataSettings, *, labelled: bool) -> PublicRows:
     """Read the public rows, and `labelled`: those of ``evaluation`` too, with whose they are if a column says so."""
-    require_file("public", data.pool)
+    for key in ("public", "evaluation") if labelled and data.evaluation is not None else ("public",):
+        require_file(key, data.tables[key])
     public = pool_of(data, read_pool(data))
     if not labelled or data.evaluation is None:
         return PublicRows(public, None)
-    require_file("evaluation", data.evaluation)
     named = has_named_columns(data.evaluation, data.dialect)
     unit = data.unit if named and data.unit in column_names(data.evaluation, data.dialect) else None
     drop = [name for name in data.left_out if name not in (data.label, unit)]

@@ -82,6 +82,7 @@ def run_pipeline(
     with nullcontext() if scheduler is None else scheduler.connected():  # so that it is refused early
         ensemble, counts = votes(task, queries, stages, see, shards=shards)
     reservation = charge.reserve(ledger)
+    finished = finished_key(task, charge.key)
     interactive = task.recipe.mechanism.takes == "votes and predictions"
     with unwarned():  # as an error, a warning would end what is charged by now
         if task.strategy is None:
@@ -96,7 +97,7 @@ def run_pipeline(
                 fewer=task.draws_pool,
             )
             if task.draws_pool:
-                stages.save(FINISHED, finished_key(task, charge.key), b"")
+                stages.save(FINISHED, finished, b"")
         else:
             adaptive = label_adaptively(
                 counts,
@@ -109,7 +110,7 @@ def run_pipeline(
                 progress=lambda done, total: see("labels", done, total),
             )
             queries, released = adaptive.rows, adaptive.released
-            stages.save(FINISHED, finished_key(task, charge.key), b"")
+            stages.save(FINISHED, finished, b"")
     see("student", 0, 1)
     student = teach(task, *spread(task, queries, released))
     see("student", 1, 1)
