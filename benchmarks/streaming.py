@@ -56,9 +56,7 @@ from quorate.folder.batch import load_run
 from quorate.folder.methods import check
 from quorate.run.stage_store import CHUNK
 from quorate.types import Secret
-from quorate.voting import claims as checks
-from quorate.voting.flow import shards_of
-from quorate.voting.shard_rows import rows_by_teacher
+from quorate.voting.shard_rows import check_shards, rows_by_teacher, shards_of
 
 COLUMNS, PUBLIC, TEACHERS, AT_ONCE = 10, 5_000, 20_000, 1_000_000
 SETTINGS = """\
@@ -283,7 +281,7 @@ def check_and_shard(root: Path, say: Callable[[str], None] = lambda _: None) -> 
     check(run).private_notes.reveal()
     say("what a check tells")
     shards = shards_of(run.task)
-    checks.shards(run.task, shards)
+    check_shards(run.task, shards)
     say("shards, looked at")
     n = run.task.recipe.n_teachers
     wanted = [range(start, min(start + CHUNK, n)) for start in range(0, n, CHUNK)]

@@ -263,13 +263,13 @@ def labels_with_votes(secrets, written):
 
 
 def plant_in_progress(monkeypatch, secrets):
-    real = flow.teachers
+    real = kept_votes.teachers
 
     def told(task, stages, see, **how):
         see(f"training on {len(task.inputs.private.reveal().codes)} rows", 0, 1)
         return real(task, stages, see, **how)
 
-    monkeypatch.setattr(flow, "teachers", told)
+    monkeypatch.setattr(kept_votes, "teachers", told)
 
 
 def plant_a_stray_file(monkeypatch, secrets):

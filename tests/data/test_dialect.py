@@ -13,8 +13,7 @@ from quorate.data import PublicPool, read_cells, read_data
 from quorate.data.column_kinds import GivenKinds, column_kinds
 from quorate.data.dialect import DECIMALS, ENCODINGS, PLAIN, QUOTES, SEPARATORS, THOUSANDS, UTF_8, Dialect
 from quorate.data.dialect_of_table import date_orders, dialect_beside, dialect_of_first_line, dialect_of_public
-from quorate.data.formats import delimited_text
-from quorate.data.reading import has_named_columns
+from quorate.data.formats import delimited_text, has_named_columns
 from quorate.data.stream import Workspace
 from quorate.data.table_reader import TableReader
 from quorate.errors import DataRefused, InvalidParameter

@@ -9,10 +9,9 @@ from sklearn.preprocessing import MinMaxScaler
 
 from quorate.data import digests
 from quorate.data.cell_text import as_column
-from quorate.data.columns import nearest
+from quorate.data.columns import nearest, refuse_larger
 from quorate.data.database import is_database, refused_by_sqlite
 from quorate.data.digests import Overlap, order_of, pack, shared, tally
-from quorate.data.feature_checks import refuse_larger
 from quorate.data.feature_maps.first_maps import has_patches
 from quorate.data.feature_maps.scale import (
     PoolScale,

@@ -22,8 +22,7 @@ from quorate.run.held_out import HeldOut, plan_sets
 from quorate.run.method_config import MethodConfig
 from quorate.students import LabelStudent
 from quorate.types import Secret
-from quorate.voting.flow import learning, shards_of
-from quorate.voting.shard_rows import rows_by_teacher
+from quorate.voting.shard_rows import learning, rows_by_teacher, shards_of
 
 N, POOL = 4_000, 150
 X, Y = make_classification(N + POOL + 4_000, n_features=4, flip_y=0.1, random_state=3)

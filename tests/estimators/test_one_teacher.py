@@ -18,9 +18,10 @@ from quorate.noise import OSNoise
 from quorate.release.model_digest import described
 from quorate.run.stage_store import NoStages
 from quorate.types import Secret
-from quorate.voting import flow, kept_votes
+from quorate.voting import kept_votes
 from quorate.voting.config import RunConfig
-from quorate.voting.flow import run_pipeline, teachers
+from quorate.voting.flow import run_pipeline
+from quorate.voting.kept_votes import teachers
 from quorate.voting.prepare import prepare
 
 pytestmark = pytest.mark.heavy
@@ -104,7 +105,7 @@ def test_progress_tells_the_declared_number_of_persons_and_not_the_true_one():
 
 def test_seeds_by_the_place_of_a_person_would_move_many_teachers(monkeypatch):
     """The broken twin of the test above: shards without a name of their own, and seeds by their numbers."""
-    monkeypatch.setattr(flow, "_seeds", lambda task, shards: None)
+    monkeypatch.setattr(kept_votes, "seeds_of", lambda task, shards: None)
     before = by_persons(X, Y, GROUPS, teacher=FOREST)
     after = by_persons(*without_and_with(GROUPS)["removed"], teacher=FOREST)
     assert (before - after).total() > 1

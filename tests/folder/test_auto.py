@@ -13,7 +13,7 @@ from quorate.folder.batch import load_run
 from quorate.folder.choice import CHOICE
 from quorate.folder.methods import read_run
 from quorate.folder.planned import CHOOSES, plan_folder, settings_to_run
-from quorate.folder.settings import read_settings, settings_from
+from quorate.folder.settings import read_settings, settings_from, settings_of
 
 SETTINGS = {
     "data": {"private": "private.csv", "public": "public.csv", "label": "ill", "classes": ["no", "yes"]},
@@ -86,7 +86,7 @@ def test_where_rows_are_labelled_a_rehearsal_chooses_and_nothing_is_chosen_befor
         read_run(folder)
     with pytest.raises(PreconditionFailed, match=r"this run has no method yet: .* Type: quorate run "):
         load_run(folder)
-    chosen = settings_to_run(folder).chosen  # too few to rehearse on
+    chosen = settings_to_run(settings_of(folder)).chosen  # too few to rehearse on
     assert chosen is not None
     assert (chosen, chosen.why) == ("direct", "where a record is one row it was ahead of votes on most tables measured")
 
@@ -96,9 +96,9 @@ def test_where_rows_are_labelled_a_rehearsal_chooses_and_nothing_is_chosen_befor
 def test_the_first_row_of_a_rehearsal_is_what_runs(folder, cli):
     evaluated(folder, 150)
     first = plan_folder(folder).first
-    chosen = settings_to_run(folder)
+    chosen = settings_to_run(settings_of(folder))
     assert chosen.chosen == first.way
-    assert settings_to_run(folder) == chosen
+    assert settings_to_run(settings_of(folder)) == chosen
     _, out, err = cli("check", folder)
     assert "on the labelled public rows" in out.words, err
     assert err.startswith(CHOOSES)

@@ -20,7 +20,7 @@ from quorate.ledger import Ledger
 from quorate.report import model_card, render_html, render_text
 from quorate.stored_names import place_of
 from quorate.types import Secret
-from quorate.voting import flow, kept_votes
+from quorate.voting import kept_votes, shard_rows
 from quorate.voting.claims import shards_not_looked_at
 
 pytestmark = pytest.mark.mostly_heavy
@@ -92,7 +92,7 @@ def one_row_moved(unit_keys, n_teachers, key, *, partition):
 @pytest.mark.parametrize("broken", [dealt_out, one_row_moved])
 def test_a_broken_partition_is_found_before_anything_is_fitted_or_charged(make_run, cli, monkeypatch, broken):
     root = make_run(**{"data.unit": "patient_id"})
-    monkeypatch.setattr(flow, "partition_rows", broken)
+    monkeypatch.setattr(shard_rows, "partition_rows", broken)
     monkeypatch.setattr(kept_votes, "train_chunk", lambda *_, **__: pytest.fail("a teacher was trained"))
     assert "the rows of one unit are in two shards" in cli.refused(4, "run", root).words
     assert not list((root / "private").glob("*.stage"))
@@ -101,7 +101,7 @@ def test_a_broken_partition_is_found_before_anything_is_fitted_or_charged(make_r
 
 def test_the_shards_that_were_looked_at_are_those_that_teachers_get(monkeypatch):
     looked, given = [], []
-    real_check, real_train = flow.checks.shards, kept_votes.train_chunk
+    real_check, real_train = shard_rows.check_shards, kept_votes.train_chunk
 
     def look(task, assigned):
         looked.append(assigned)
@@ -111,7 +111,7 @@ def test_the_shards_that_were_looked_at_are_those_that_teachers_get(monkeypatch)
         given.append(shards)
         return real_train(trainer, X, codes, shards, **how)
 
-    monkeypatch.setattr(flow.checks, "shards", look)
+    monkeypatch.setattr(shard_rows, "check_shards", look)
     monkeypatch.setattr(kept_votes, "train_chunk", train)
     fitted()
     assert len(looked) == 1
@@ -124,7 +124,7 @@ def test_teachers_that_are_trained_again_to_be_asked_get_shards_that_were_looked
     for stage in (root / "private").glob("teachers-*.stage"):
         stage.unlink()
     (root / "new.csv").write_text("age,bmi,ward\n40,21.5,north\n")
-    monkeypatch.setattr(flow, "partition_rows", dealt_out)
+    monkeypatch.setattr(shard_rows, "partition_rows", dealt_out)
     assert "not those of a hash partition" in cli.refused(4, "ask", root, root / "new.csv").words
 
 

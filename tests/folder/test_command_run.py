@@ -154,7 +154,7 @@ def test_a_run_that_was_broken_off_calls_only_for_votes_that_it_has_not(make_run
     assert len(seeds(root)) == 2 * COUNT
     votes = (root / "private" / "votes.stage").read_bytes()
     assert votes == (whole / "private" / "votes.stage").read_bytes()
-    monkeypatch.setattr("quorate.voting.flow.are_calls", lambda task: False)  # as they were counted without a copy
+    monkeypatch.setattr("quorate.voting.kept_votes.are_calls", lambda task: False)  # without a copy
     (whole / "private" / "votes.stage").unlink()
     shutil.rmtree(whole / "public")
     execute(load_run(whole), command="test")

@@ -29,7 +29,7 @@ from quorate.mechanisms import (
     user_fields,
 )
 from quorate.run.stage_store import FolderStages
-from quorate.voting.flow import votes
+from quorate.voting.kept_votes import votes
 from quorate.voting.method import mechanism_in_words
 
 pytestmark = pytest.mark.mostly_heavy

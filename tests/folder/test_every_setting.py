@@ -177,8 +177,8 @@ def test_what_the_tables_do_not_have_is_refused_with_the_key_that_names_it(make_
 
 def test_what_names_no_column_is_refused_before_a_method_is_chosen_by_a_rehearsal(make_run, monkeypatch):
     """The rehearsal takes up to half a minute, and would have been for nothing."""
-    monkeypatch.setattr(planned, "plan_folder", lambda *_, **__: pytest.fail("a rehearsal began"))
+    monkeypatch.setattr(planned, "plan_of", lambda *_, **__: pytest.fail("a rehearsal began"))
     open_ = {"teachers.count": None, "mechanism.queries": None, "run.allow_hopeless": None, "method.by": "auto"}
     root = make_run(**open_, **{"data.evaluation": "evaluation.csv", "data.n_records": 400, "data.unit": "agee"})
     with pytest.raises(QuorateError, match=r'\[data\] unit = "agee": '):
-        planned.settings_to_run(root)
+        planned.settings_to_run(settings_of(root))

@@ -164,7 +164,7 @@ def test_settings_say_what_to_write(make_run, cli, monkeypatch):
 def test_a_ledger_that_may_not_be_written_charges_nothing(finished_run, cli, monkeypatch):
     root = finished_run()
 
-    monkeypatch.setattr("quorate.ledger.sqlite._take_lock", denied)
+    monkeypatch.setattr("quorate.ledger.ledger_files.LedgerFiles._take_lock", denied)
     for arguments in (("status", root), ("ledger", "show", root), ("ledger", "verify", root)):
         said = cli.refused(4, *arguments)
         assert "no permission to open the ledger" in said

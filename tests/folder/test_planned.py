@@ -14,8 +14,9 @@ import quorate
 from quorate.accounting import PureDP
 from quorate.data import reading
 from quorate.errors import InvalidParameter, PreconditionFailed
-from quorate.folder.planned import _evaluation, plan_folder, recommended, settings_to_run
-from quorate.folder.settings import read_settings
+from quorate.folder.planned import plan_folder, recommended, settings_to_run
+from quorate.folder.settings import read_settings, settings_of
+from quorate.folder.tables import public_rows
 from quorate.ledger import Budget, GuaranteeScope, Ledger
 from quorate.planning.text import render_plan
 from quorate.run.expectation import Expected
@@ -114,7 +115,7 @@ def test_a_plan_does_not_promise_adding_and_removing_where_a_run_would_read_the_
 
 def test_neither_does_the_choice_of_a_method(folder, raises_when_opened):
     (folder / "quorate.toml").write_text(TOML + '[method]\nby = "auto"\n')
-    settings = settings_to_run(folder)
+    settings = settings_to_run(settings_of(folder))
     assert settings.method.by == "direct"
     assert read_settings(folder / "quorate.toml") == settings
 
@@ -235,12 +236,13 @@ def test_labelled_rows_say_whose_they_are_where_a_column_does(folder):
     pl.DataFrame({**table, "patient": [f"p{each // 4}" for each in range(200)]}).write_csv(folder / "labelled.csv")
     toml = TOML.replace("[budget]", 'n_rows = 20000\nunit = "patient"\nevaluation = "labelled.csv"\n[budget]')
     (folder / "quorate.toml").write_text(toml)
-    told = _evaluation(read_settings(folder / "quorate.toml"))
+    data = read_settings(folder / "quorate.toml").data
+    told = public_rows(data, labelled=True).labelled
     assert told is not None
     assert told[0].columns == ["age", "sex"]
     assert len(set(told[2])) == 50
     pl.DataFrame(table).write_csv(folder / "labelled.csv")
-    told = _evaluation(read_settings(folder / "quorate.toml"))
+    told = public_rows(data, labelled=True).labelled
     assert told is not None
     assert len(told) == 2
 

@@ -22,7 +22,7 @@ from quorate.folder.status import read_status
 from quorate.ledger import Ledger, Reservation, Totals
 from quorate.ledger.ledger_files import AnchorFile
 from quorate.run import progress
-from quorate.voting import flow, kept_votes
+from quorate.voting import kept_votes
 from quorate.voting.task import Task
 
 pytestmark = pytest.mark.mostly_heavy
@@ -263,8 +263,8 @@ def test_votes_of_teachers_that_no_file_holds_are_kept_by_the_chunk(model, make_
     if model == "lightgbm":
         pytest.importorskip("lightgbm")
     else:
-        monkeypatch.setattr(flow, "dump_voters", lambda *_, **__: None)
-    for room in (flow, status, kept_votes):
+        monkeypatch.setattr(kept_votes, "dump_voters", lambda *_, **__: None)
+    for room in (status, kept_votes):
         monkeypatch.setattr(room, "CHUNK", 8)  # three chunks of few teachers
     size = {"n": 600, "teachers.count": 20, "teachers.model": model, "run.unsafe_noise_seed": 3}
     whole, broken = make_run("whole", **size), make_run("broken", **size)

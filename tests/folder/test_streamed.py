@@ -16,7 +16,7 @@ from quorate.folder.batch import load_run
 from quorate.folder.methods import execute
 from quorate.release.keys import fingerprint_key
 from quorate.voting import shard_rows
-from quorate.voting.flow import shards_of
+from quorate.voting.shard_rows import shards_of
 
 LITTLE = 1e-8  # gigabytes: every teacher's rows come by themselves
 SEEDED = {"run.unsafe_noise_seed": 5}

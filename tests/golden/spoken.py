@@ -37,7 +37,7 @@ from quorate.errors import PrivacyWarning
 from quorate.learners import AgnosticPrediction, ExponentialLearner, SubSampling
 from quorate.report import Facts, InternalFacts, model_card, render_html, render_text
 from quorate.types import Secret
-from quorate.voting import flow
+from quorate.voting import kept_votes
 
 session = import_module("quorate.release.session")  # the room has a function of that name
 
@@ -173,9 +173,9 @@ def made_up_votes(*, trained):
     with ExitStack() as stack:
         stack.enter_context(patch.object(session, "IN_THIS_PROCESS", session.UncountedFits()))
         if not trained:
-            stack.enter_context(patch.object(flow, "teachers", lambda *_, **__: _NoTeachers()))
+            stack.enter_context(patch.object(kept_votes, "teachers", lambda *_, **__: _NoTeachers()))
             stack.enter_context(
-                patch.object(flow, "votes_of", lambda _task, _ensemble, asked, **__: _votes(len(asked)))
+                patch.object(kept_votes, "votes_of", lambda _task, _ensemble, asked, **__: _votes(len(asked)))
             )
             stack.enter_context(patch("quorate.folder.batch.teachers", lambda *_, **__: _NoTeachers()))
             stack.enter_context(patch("quorate.voting.ask.votes_of", lambda _t, _e, asked: _votes(len(asked))))

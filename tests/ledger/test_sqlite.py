@@ -15,8 +15,8 @@ import pytest
 from tests.ledger.conftest import reserved
 
 from quorate.errors import InvalidParameter, LedgerBusy, LedgerIntegrityError, PreconditionFailed, QuorateError
-from quorate.ledger import Budget, Ledger, SqliteStore
-from quorate.ledger import sqlite as sqlite_store
+from quorate.ledger import Budget, Ledger, SqliteStore, ledger_files
+from quorate.ledger.ledger_files import LedgerFiles
 
 BUDGET = Budget(1.0, 1e-5)
 FILES = ("ledger.db", "ledger.db.anchor")
@@ -115,19 +115,19 @@ def test_the_disk_is_waited_for(on_disk):
 def test_the_logs_name_is_on_the_disk_before_the_first_commit(path, monkeypatch):
     """SQLite ignores an error of its own sync of the folder (unixSync), so the ledger makes one before it."""
     log, synced = path.with_name("ledger.db-wal"), []
-    honest = sqlite_store.sync_folder
+    honest = ledger_files.sync_folder
 
     def note(folder):
         synced.append((log.exists(), log.stat().st_size if log.exists() else 0))
         honest(folder)
 
-    monkeypatch.setattr(sqlite_store, "sync_folder", note)
+    monkeypatch.setattr(ledger_files, "sync_folder", note)
     with Ledger(path) as ledger:
         assert synced == []  # reading needs none
         ledger.reservations()[0].draw("label")
         ledger.reservations()[0].draw("label")
     assert synced == [(True, 0)]
-    monkeypatch.setattr(sqlite_store, "sync_folder", raising(NO_DISK))
+    monkeypatch.setattr(ledger_files, "sync_folder", raising(NO_DISK))
     with Ledger(path) as ledger, pytest.raises(LedgerIntegrityError):
         ledger.reservations()[0].draw("label")
     with Ledger(path) as ledger:
@@ -442,7 +442,7 @@ def test_without_descriptors_or_memory_nothing_is_written_and_the_next_request_g
         left = reservation.remaining("label")
         for shortage in (OSError(errno.EMFILE, "too many"), MemoryError(), OSError(errno.ENFILE, "too many")):
             with monkeypatch.context() as patch:
-                patch.setattr(SqliteStore, "_refuse_replaced", raising(shortage))
+                patch.setattr(LedgerFiles, "refuse_replaced", raising(shortage))
                 with pytest.raises(LedgerBusy, match="nothing was written: try again"):
                     reservation.draw("label")
             assert ledger.healthy

@@ -37,7 +37,7 @@ def fail_at(run, step, number, *, after=0):
         if reached == step and passed[0] > after:
             raise OSError(number, os.strerror(number))
 
-    store._at = store._anchor._at = at
+    store._at = store._files.anchor._at = at
 
 
 @pytest.mark.heavy

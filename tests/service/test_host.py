@@ -179,17 +179,17 @@ def test_a_ledger_that_is_removed_while_it_serves_ends_all_answers_and_the_log_s
 def test_descriptors_and_memory_that_are_short_are_tried_again(serve, monkeypatch):
     run = serve()
     store = run.service.served.answers._ledger._store
-    real = store._refuse_replaced
+    real = store._files.refuse_replaced
 
     def short():
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
-    store._refuse_replaced = short
+    store._files.refuse_replaced = short
     refused = run.post({"rows": rows(3)})
     assert (refused.status_code, refused.json()["code"], refused.json()["charged"]) == (503, "overloaded", False)
     assert refused.headers["retry-after"] == "1"
     assert run.http.get("/readyz").status_code == 200
-    store._refuse_replaced = real
+    store._files.refuse_replaced = real
     assert run.post({"rows": rows(3)}).json()["charged"] == 3
 
 

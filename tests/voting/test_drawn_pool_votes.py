@@ -16,7 +16,7 @@ from quorate.labelling.active import Margin
 from quorate.mechanisms import ConfidentNoisyMax, LaplaceNoisyMax, NoisyMarginals
 from quorate.release.charge import COORDINATES, LABEL, MARGINAL_LEVEL
 from quorate.run.public_facts import PublicFacts
-from quorate.voting import flow
+from quorate.voting import flow, kept_votes
 from quorate.voting.recipe import recipe
 
 pytestmark = pytest.mark.mostly_heavy
@@ -157,7 +157,7 @@ def test_a_fit_that_was_killed_goes_on_and_draws_nothing_again(stage, tmp_path, 
     places = {
         "a level": (NoisyMarginals, "release_level"),
         "the pool": (flow, "draw_distinct"),
-        "the votes": (flow, "count_votes"),
+        "the votes": (kept_votes, "count_votes"),
         "an answer": (flow, "teach"),
     }
     with monkeypatch.context() as patch:

@@ -20,9 +20,9 @@ from quorate.run.cautions import TEACHERS_ARE_CONSTANTS
 from quorate.types import Secret
 from quorate.voting import shard_rows
 from quorate.voting.config import RunConfig
-from quorate.voting.flow import shards_of
 from quorate.voting.method import VOTES
 from quorate.voting.prepare import prepare
+from quorate.voting.shard_rows import shards_of
 
 
 def visits(n, seed):

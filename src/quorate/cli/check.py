@@ -46,7 +46,7 @@ def command(run: Path, rehearse: bool | None, look: bool, as_json: bool) -> None
     if settings.method.by == "auto":
         from quorate.folder.planned import settings_to_run
 
-        settings = settings_to_run(run, before=None if as_json else say_before)
+        settings = settings_to_run(settings, before=None if as_json else say_before)
     with progress(quiet=as_json) as watch:
         read = read_run(run, begin=False, settings=settings, watch=watch)
     done = was_charged(read)

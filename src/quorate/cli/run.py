@@ -19,6 +19,7 @@ from quorate.run.progress import PARTS, progress
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from quorate.folder.prepared import PreparedRun
     from quorate.folder.settings import Settings
 
 
@@ -56,19 +57,23 @@ def command(
     from quorate.folder.settings import settings_of
     from quorate.folder.table_source import is_large
 
-    settings = settings_of(run)  # a wrong one is refused before what reads tables and trains models is loaded
+    written = settings_of(run)  # a wrong one is refused before what reads tables and trains models is loaded
     typed = {"scheduler": scheduler, "plain_tcp": plain_tcp or None, "shared_folder": shared_folder}
     options = {key: value for key, value in typed.items() if value is not None}
-    settings = _with_scheduler(settings, options)
+    settings = _with_scheduler(written, options)
 
     if settings.method.by == "auto":
-        settings = _with_scheduler(_chosen(run, before=None if as_json else say_before), options)
+        load_ahead_of_skops()
+        from quorate.folder.planned import settings_to_run
+
+        chosen = settings_to_run(written, before=None if as_json else say_before)
+        settings = _with_scheduler(chosen, options)
     with progress(quiet=as_json) as watch:
         if watch is not None and is_large(settings.data.private):
             watch("private rows", 0, PARTS)  # before what reads them is loaded
         load_ahead_of_skops()
 
-        from quorate.folder.methods import cautions_of, execute, read_run
+        from quorate.folder.methods import execute, read_run
         from quorate.folder.prepared import charged_so_far, outputs
         from quorate.folder.published import export_command
         from quorate.folder.status import stored_so_far
@@ -83,14 +88,7 @@ def command(
             read = read_run(run, settings=settings, watch=watch)
     with charged_as(lambda: charged_so_far(run, read), stored=stored):
         if not as_json:
-            if settings.choice is not None:
-                for line in wrap(settings.choice.in_words, 80, subsequent_indent="        ", break_on_hyphens=False):
-                    click.echo(line)
-            for caution in cautions_of(read):
-                if caution.severity != "note":  # for before a choice: `check` says it
-                    click.echo(f"caution: {caution.words}", err=True)
-            for note in read.promise_notes().reveal():  # on the owner's terminal alone
-                click.echo(f"caution: {note.words}", err=True)
+            _say_cautions(read)
         expected = None
         if rehearse:
             expected, commonest = read.expected()
@@ -106,6 +104,20 @@ def command(
         return
     following = export_command(run, facts) or f"quorate status {for_shell(run)}"
     click.echo(render_text(facts, outputs=outputs(read.folder, next_command=following)))
+
+
+def _say_cautions(read: PreparedRun) -> None:
+    """Print why the run has its method, and what its owner should hear before the budget is spent."""
+    from quorate.folder.methods import cautions_of
+
+    if read.settings.choice is not None:
+        for line in wrap(read.settings.choice.in_words, 80, subsequent_indent="        ", break_on_hyphens=False):
+            click.echo(line)
+    for caution in cautions_of(read):
+        if caution.severity != "note":  # for before a choice: `check` says it
+            click.echo(f"caution: {caution.words}", err=True)
+    for note in read.promise_notes().reveal():  # on the owner's terminal alone
+        click.echo(f"caution: {note.words}", err=True)
 
 
 def _as_typed(run: Path, options: dict[str, Any], *, rehearse: bool, as_json: bool) -> str:
@@ -125,17 +137,6 @@ def _stored_and_next(look: Callable[[], str | None], command_line: str) -> str:
     if stored is None:
         return f"nothing of its teachers or coordinates is stored yet; type the same command again: {command_line}"
     return f"{stored}, and the same command goes on from there: {command_line}"
-
-
-def _chosen(run: Path, *, before: Callable[[str], None] | None) -> Settings:
-    """Return the settings with the method that public facts choose."""
-    from quorate.deferred import load_ahead_of_skops
-
-    load_ahead_of_skops()
-
-    from quorate.folder.planned import settings_to_run
-
-    return settings_to_run(run, before=before)
 
 
 def _with_scheduler(settings: Settings, options: dict[str, Any]) -> Settings:

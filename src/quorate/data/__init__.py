@@ -8,10 +8,9 @@ here: see :mod:`quorate.ensemble` and :mod:`quorate.labelling`. Begin with :mod:
 
 from quorate.data.canonical import row_digests
 from quorate.data.column_kinds import ColumnKinds, GivenKinds, column_kinds
-from quorate.data.columns import families, match_columns
+from quorate.data.columns import check_features, families, missing_columns, refuse_infinite, refuse_missing
 from quorate.data.datasets import Adult, Mushroom, load_adult, load_mushroom
 from quorate.data.encoding import needs_encoding, public_encoder, public_units, refuse_unscalable
-from quorate.data.feature_checks import check_features, missing_columns, refuse_infinite, refuse_missing
 from quorate.data.fixed_types import fixed_types
 from quorate.data.formats import Format, Table, TableFormat, register_format
 from quorate.data.identity import fingerprint, is_same_table, public_digest
@@ -20,6 +19,7 @@ from quorate.data.overlap import PrivateRecords, refuse_private_rows
 from quorate.data.pool import PublicPool
 from quorate.data.reading import column_names, read_batches, read_cells, read_data, read_table
 from quorate.data.rows import Kind, Rows, as_rows, columns, is_frame, kind, n_rows, take, width
+from quorate.data.shared_schema import match_columns
 from quorate.data.unit_ids import slot_bytes
 
 __all__ = [

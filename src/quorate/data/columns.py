@@ -1,12 +1,12 @@
-"""What the columns of a frame hold, and whether two tables share one schema.
+"""What the columns of a table hold, and what is refused about them before anything is fitted or charged.
 
-The schema is public: names, order, and the family of each column (numbers, text, times). A private value is
-never named here; a column is.
+The schema is public: names, order, and the family of each column (numbers, text, times). A message names a column and
+the kind of fault, never a row, a value or how many there are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any, Literal, TypeAlias
 
@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.data.cell_text import OUT_OF_RANGE, category_texts, is_missing, pandas_values, polars_values
-from quorate.data.rows import Rows, as_rows, columns, is_frame, kind, width
-from quorate.data.stream import StreamedFrame
+from quorate.data.rows import BEYOND, Rows, as_rows, blocks, columns, is_frame, kind, width
 from quorate.deferred import pd, pl
 from quorate.errors import DataRefused
 
@@ -37,6 +36,7 @@ _PANDAS_OBJECT: dict[str, Family] = {
     "empty": "missing",
 }
 _SHOWN = 8  # names in a message
+_BLOCK_CELLS = 1 << 22  # cells looked at together: 32 MiB of float64
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -64,7 +64,7 @@ def names_columns(line: Sequence[str], public: Sequence[str]) -> bool:
 
 def column(X: Rows, position: int) -> Any:
     """Return one column of a frame as a series of its own library."""
-    return X.iloc[:, position] if kind(X) == "pandas" else X.to_series(position)
+    return X.iloc[:, position] if hasattr(X, "iloc") else X.to_series(position)
 
 
 def families(X: Rows) -> dict[str, Family]:
@@ -76,7 +76,7 @@ def families(X: Rows) -> dict[str, Family]:
     """
     if (names := columns(X)) is None:
         return {}
-    if kind(X) == "pandas":
+    if hasattr(X, "iloc"):  # pandas
         return {
             # To take a column of pandas out of its frame takes longer than all the rest, and seldom tells more.
             name: "number" if _is_plain_number(dtype) else _pandas_family(column(X, position), name)
@@ -152,17 +152,17 @@ def texts(series: Any) -> list[str | None]:
         return _as_texts(polars_values(series), series.is_null().to_list(), series.name)
     if type(series.dtype).__name__ == "CategoricalDtype":
         held = pandas_values(series.cat.categories)
-        _refuse_beyond((held[code] for code in set(series.cat.codes) if code >= 0), series.name)
+        _refuse_out_of_range((held[code] for code in set(series.cat.codes) if code >= 0), series.name)
         return category_texts(series.cat)
     return _as_texts(pandas_values(series), series.isna().tolist(), series.name)
 
 
 def _as_texts(values: list[Any], absent: list[bool], name: Any) -> list[str | None]:
-    _refuse_beyond(values, name)
+    _refuse_out_of_range(values, name)
     return [None if gone else as_text(value) for value, gone in zip(values, absent, strict=True)]
 
 
-def _refuse_beyond(values: Iterable[Any], name: Any) -> None:
+def _refuse_out_of_range(values: Iterable[Any], name: Any) -> None:
     if any(value is OUT_OF_RANGE for value in values):
         raise DataRefused(
             f"column {str(name)!r} holds a date or a duration beyond the years 1 to 9999, as one "
@@ -179,129 +179,6 @@ def as_text(value: Any) -> str:
     return str(value.isoformat() if hasattr(value, "isoformat") else value)
 
 
-def match_columns(private: Rows, public: Rows, *, called: tuple[str, str] = ("private", "public")) -> tuple[Rows, Rows]:
-    """Bring the public table into the schema of the private one, or say how they differ; both of the same kind of
-    container.
-
-    Returned as given, but that the public columns come in the private order, that a column without any value on one
-    side takes the type it has on the other, and that dates of a type are written in ISO 8601 where the other table has
-    text. DataRefused if the kinds or widths differ, a column is on one side alone, or a column is text on one side and
-    numbers on the other. The message calls the tables as in `called` and names columns, never a value.
-    """
-    one, other = called
-    private, public = as_rows(private, one), as_rows(public, other)
-    if kind(private) != kind(public):
-        raise DataRefused(f"{one} rows are {kind(private)}, {other} rows {kind(public)}; give both in the same kind")
-    names = columns(private)
-    if names is None:
-        if width(private) != width(public):
-            raise DataRefused(
-                f"{other} has {width(public)} features, but {one} has {width(private)}; "
-                "give both the same columns (for svmlight files, declare n_features)"
-            )
-        return private, public
-    public_names = columns(public) or ()
-    refuse_other_columns(names, public_names, called=called)
-    if names != public_names:
-        order = {name: position for position, name in enumerate(public_names)}
-        positions = [order[name] for name in names]
-        public = public.iloc[:, positions] if kind(public) == "pandas" else public[:, positions]
-    return _match_families(private, public, names, called)
-
-
-def refuse_other_columns(names: Sequence[str], wanted: Sequence[str], *, called: tuple[str, str]) -> None:
-    """Refuse a table that has not the columns of a public one, in whatever order, worded by :func:`other_columns`."""
-    if set(names) != set(wanted):
-        raise DataRefused(f"{other_columns(names, wanted, called=called)[0]}. Give both the same feature columns")
-
-
-def other_columns(names: Sequence[str], wanted: Sequence[str], *, called: tuple[str, str]) -> tuple[str, list[str]]:
-    """Word how the columns of a table differ from those of a public one, and name what one of them alone has. Where the
-    first line does not show that it names columns, nothing of it is quoted.
-    """
-    one, other = called
-    more = [name for name in names if name not in set(wanted)]
-    lacking = [name for name in wanted if name not in set(names)]
-    if not names_columns(names, wanted):
-        words = (
-            f"{one} lacks the {in_words(lacking)} of {other}; its own names are not quoted, since they may be a row. "
-            "The first line must name the columns, the same in both"
-        )
-        return words, []
-    both = ((other, more, one), (one, lacking, other))
-    return (
-        "; ".join(f"{lacks} lacks the {in_words(gone)} of {has}" for lacks, gone, has in both if gone),
-        [*more, *lacking],
-    )
-
-
-def _match_families(private: Rows, public: Rows, names: tuple[str, ...], called: tuple[str, str]) -> tuple[Rows, Rows]:
-    private_families, public_families = families(private), families(public)
-    for position, name in enumerate(names):
-        family, other = private_families[name], public_families[name]
-        if family == other:
-            continue
-        if other == "missing" or _has_no_value(public, position):
-            public = _retype(public, private, position)
-        elif family == "missing" or _has_no_value(private, position):
-            private = _retype(private, public, position)
-        elif family == "text" and _are_dates(other, public, position):
-            public = _in_words(public, position)
-        elif other == "text" and _are_dates(family, private, position):
-            private = _in_words(private, position)
-        else:
-            raise DataRefused(
-                f"column {name!r} holds {_WORD[family]} in {called[0]}, but {_WORD[other]} in {called[1]}; write it "
-                "the same way in both (one entry that is no number, such as 3,5 for 3.5, makes a column text), or drop "
-                "it from both"
-            )
-    return private, public
-
-
-def _are_dates(family: Family, X: Rows, position: int) -> bool:
-    """Whether a column that memory holds is one of dates or times of day by its type; a duration has no words."""
-    if family != "time" or isinstance(X, StreamedFrame):
-        return False
-    cells = column(X, position)
-    if kind(X) == "polars":
-        return not isinstance(cells.dtype, pl.Duration)
-    return not pd.api.types.infer_dtype(cells, skipna=True).startswith("timedelta")
-
-
-def _in_words(X: Rows, position: int) -> Rows:
-    """Write a column of dates or times as text in ISO 8601, as a text table has it; each cell by itself."""
-    cells = texts(column(X, position))
-    return _with_column(X, position, cells, str if kind(X) == "polars" else object)
-
-
-_WORD = {"number": "numbers", "text": "text", "time": "dates or times", "missing": "nothing"}
-
-
-def _has_no_value(X: Rows, position: int) -> bool:
-    series = column(X, position)
-    return bool(series.isna().all()) if kind(X) == "pandas" else bool(series.null_count() == len(series))
-
-
-def _retype(X: Rows, model: Rows, position: int) -> Rows:
-    """Give a column without values the type it has in another table."""
-    if isinstance(X, StreamedFrame):
-        return X.retyped(X.columns[position], column(model, position).dtype)
-    dtype = column(model, position).dtype
-    if kind(X) == "pandas":
-        plain = pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_extension_array_dtype(dtype)
-        dtype = "float64" if plain else dtype
-    return _with_column(X, position, [None] * len(X), dtype)
-
-
-def _with_column(X: Rows, position: int, cells: list[str | None] | list[None], dtype: Any) -> Rows:
-    """Put cells of a type where a column is."""
-    if kind(X) == "polars":
-        return X.with_columns(pl.Series(X.columns[position], cells, dtype=dtype))
-    changed = X.copy(deep=False)
-    changed.isetitem(position, pd.Series(cells, index=X.index, dtype=dtype))
-    return changed
-
-
 def feature_families(X: Rows) -> tuple[Family, ...]:
     """Return the family of every column of any table; the columns of arrays are numbers."""
     if is_frame(X):
@@ -312,3 +189,100 @@ def feature_families(X: Rows) -> tuple[Family, ...]:
 def in_words(names: Sequence[str]) -> str:
     """Name one column or several."""
     return f"column{'s' * (len(names) > 1)} {listed(names)}"
+
+
+def check_features(X: Any, name: str = "X", *, allow_missing: bool = False) -> Rows:
+    """Take a table of features as one of the four kinds of rows, or refuse it as a whole.
+
+    `X`: see :func:`~quorate.data.rows.as_rows`. Of a frame, only what no model can be given is looked for: text, times,
+    missing and infinite values are for the steps of a Pipeline to read. `allow_missing`: whether NaN may stand in an
+    array; infinite values never may. DataRefused, by the table's `name`, if it is not two-dimensional, not numeric (and
+    not a frame), or not finite; or if a whole number is beyond the floats.
+    """
+    rows = as_rows(X, name)
+    if is_frame(rows):
+        _refuse_beyond(rows, name)
+        return rows
+    refuse_infinite(rows, name)
+    if not allow_missing:
+        refuse_missing(rows, name=name, taker="this model")
+    return rows
+
+
+def refuse_infinite(X: Rows, name: str = "X") -> None:
+    """Refuse infinite numbers, with DataRefused that names the columns; not the rows, nor how many."""
+    infinite = _columns_where(X, np.isinf)
+    if infinite.any():
+        raise DataRefused(f"{name}: Input contains infinity in {named(X, infinite)}; expected finite numbers")
+
+
+def refuse_larger(X: Rows, largest: float, *, name: str = "X", taker: str) -> None:
+    """Refuse numbers beyond the largest that a kind of model holds; columns are named, not rows, nor how many."""
+    chosen = _columns_where(X, lambda values: np.abs(values) > largest)
+    if chosen.any():
+        raise DataRefused(
+            f"{name}: a number in {named(X, chosen)} is larger than {taker} holds; expected at most {largest:.3g} in "
+            "size"
+        )
+
+
+def _refuse_beyond(X: Rows, name: str) -> None:
+    """Refuse a column of Python objects with a whole number that no float can hold."""
+    if not hasattr(X, "iloc"):
+        return  # polars has no such number
+    beyond = np.zeros(width(X), dtype=np.bool_)
+    for place, family in enumerate(families(X).values()):
+        series = column(X, place)
+        if family == "number" and series.dtype.kind == "O":
+            try:
+                doubles(series)
+            except OverflowError:
+                beyond[place] = True
+    if beyond.any():
+        raise DataRefused(f"{name}: {BEYOND} in {named(X, beyond)}; write it as text, or drop it")
+
+
+def missing_columns(X: Rows) -> NDArray[np.bool_]:
+    """Tell which columns have a missing value (NaN, or null in a frame) somewhere, ``(n_features,)``."""
+    if not is_frame(X):
+        return _columns_where(X, np.isnan)
+    if hasattr(X, "iloc"):  # pandas
+        return np.asarray(X.isna().any(axis=0), dtype=np.bool_)
+    series = [column(X, position) for position in range(width(X))]
+    return np.array([s.null_count() > 0 or (s.dtype.is_float() and s.is_nan().any()) for s in series], dtype=bool)
+
+
+def refuse_missing(X: Rows, *, name: str = "X", taker: str) -> None:
+    """Refuse missing values that `taker` cannot take, with DataRefused that names the columns; not the rows, nor how
+    many.
+    """
+    missing = missing_columns(X)
+    if missing.any():
+        raise DataRefused(
+            f"{name}: Input contains NaN in {named(X, missing)}, which {taker} cannot take; "
+            "fill or drop the column, or give a Pipeline that imputes"
+        )
+
+
+def _columns_where(X: Rows, test: Callable[[NDArray[Any]], Any]) -> NDArray[np.bool_]:
+    """Tell which columns of numbers hold a number, stored in them, that a test is true of, ``(n_features,)``."""
+    if is_frame(X):
+        numbers = [family == "number" for family in families(X).values()]
+        return np.array([is_number and test(doubles(column(X, at))).any() for at, is_number in enumerate(numbers)])
+    holds = np.zeros(width(X), dtype=np.bool_)
+    if X.dtype.kind != "f":
+        return holds
+    if kind(X) == "sparse":
+        holds[X.indices[test(X.data)]] = True
+        return holds
+    for block in blocks(X, _BLOCK_CELLS):
+        holds |= test(block).any(axis=0)
+    return holds
+
+
+def named(X: Rows, chosen: NDArray[np.bool_]) -> str:
+    """Name the chosen columns of a table in a message, by their names or by their positions."""
+    positions = np.flatnonzero(chosen)
+    names = columns(X)
+    words = listed([names[i] for i in positions]) if names is not None else ", ".join(map(str, positions[:8]))
+    return f"column {words}" if len(positions) == 1 else f"columns {words}"

@@ -19,9 +19,9 @@ from quorate.data.column_kinds import MISSING_MARKS
 from quorate.data.columns import listed
 from quorate.data.dialect import DECIMALS, PLAIN, QUOTES, SEPARATORS, THOUSANDS, UTF_8, Dialect
 from quorate.data.file_reading import first_line, format_of, read_bytes
-from quorate.data.formats import DelimitedText, is_delimited
+from quorate.data.formats import DelimitedText, has_named_columns, is_delimited
 from quorate.data.notation import are_decimal_commas, comma_number, date_number, written_number
-from quorate.data.reading import has_named_columns, read_table
+from quorate.data.reading import read_table
 from quorate.deferred import pl
 from quorate.errors import DataRefused
 

@@ -18,9 +18,17 @@ from numpy.typing import NDArray
 from quorate.ambient import own_switches
 from quorate.data.column_cells import PublicWords
 from quorate.data.column_kinds import MAX_VALUES, RARE_ROWS, RARE_SHARE
-from quorate.data.columns import column, doubles, families, feature_families, listed, texts
-from quorate.data.feature_checks import missing_columns, refuse_infinite
-from quorate.data.feature_checks import named as named_columns
+from quorate.data.columns import (
+    column,
+    doubles,
+    families,
+    feature_families,
+    listed,
+    missing_columns,
+    refuse_infinite,
+    texts,
+)
+from quorate.data.columns import named as named_columns
 from quorate.data.rows import Rows, as_rows, columns, is_frame, kind, n_rows, width
 from quorate.deferred import compose, frozen, pipeline, preprocessing
 from quorate.errors import DataRefused, InvalidParameter, named

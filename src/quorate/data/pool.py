@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from quorate.data.column_kinds import GivenKinds, column_kinds
-from quorate.data.feature_checks import check_features
+from quorate.data.columns import check_features
 from quorate.data.rows import Kind, Rows, columns, image_shape, kind, n_rows, width
 
 

@@ -10,8 +10,7 @@ from typing import Any
 from quorate.data.cell_text import as_list, each, id_text
 from quorate.data.database import DatabaseQuery
 from quorate.data.dialect import PLAIN, Dialect
-from quorate.data.file_reading import existing_file, is_partitioned
-from quorate.data.formats import Table, TableFormat, format_for, require_column, table_suffixes
+from quorate.data.formats import Table, TableFormat, format_for, place_of, require_column, table_suffixes
 from quorate.data.formats.format import ReadsEach, cannot_read_each_row, ids_of
 from quorate.data.stream import PartedColumn, PartedFrame, Workspace, put_aside
 from quorate.deferred import pl
@@ -223,18 +222,6 @@ def read_batches(
     for name in chosen:
         require_column(name, names, path)
     yield from table.batches(place_of(path), chosen, batch_rows)
-
-
-def has_named_columns(path: str | Path | DatabaseQuery, dialect: Dialect = PLAIN) -> bool:
-    """Tell by its name, and by how text tables are written, whether a file holds a table with named columns."""
-    return isinstance(format_for(path, dialect), TableFormat)
-
-
-def place_of(path: Any) -> Any:
-    """Return what a format takes: a file that is there and may be read, where parts lie, or a query, which is asked."""
-    if isinstance(path, DatabaseQuery):
-        return path
-    return Path(path) if is_partitioned(path) else existing_file(path)
 
 
 def _table_format(path: str | Path | DatabaseQuery, dialect: Dialect = PLAIN) -> TableFormat:

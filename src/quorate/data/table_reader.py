@@ -15,8 +15,7 @@ import numpy as np
 from quorate.data.cell_text import canonical_text, truth_text
 from quorate.data.column_cells import frame_of, with_cells
 from quorate.data.column_kinds import MISSING_MARKS, ColumnKinds
-from quorate.data.columns import Family, column, doubles, families, in_words, other_columns, texts
-from quorate.data.feature_checks import check_features, refuse_infinite
+from quorate.data.columns import Family, check_features, column, doubles, families, in_words, refuse_infinite, texts
 from quorate.data.notation import (
     DAY,
     comma_number,
@@ -39,6 +38,7 @@ from quorate.data.rows import (
     width,
     with_text_names,
 )
+from quorate.data.shared_schema import other_columns
 from quorate.data.stream import StreamedFrame
 from quorate.deferred import sparse
 from quorate.errors import DataRefused

@@ -14,8 +14,8 @@ from quorate.arguments import shown
 from quorate.data.columns import in_words
 from quorate.data.dialect import UNREADABLE, UTF_8, Dialect
 from quorate.data.file_reading import files_of, polars_path
-from quorate.data.formats import TableFormat, format_for, is_delimited, require_column
-from quorate.data.reading import column_names, has_named_columns
+from quorate.data.formats import TableFormat, format_for, has_named_columns, is_delimited, require_column
+from quorate.data.reading import column_names
 from quorate.data.table_reader import TableReader, unread_in_words
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, named
 from quorate.estimators.finished_run import FinishedRun

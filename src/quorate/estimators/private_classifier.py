@@ -16,7 +16,6 @@ from quorate.estimators.checked import check_of_teachers
 from quorate.estimators.either_method import EitherMethod, FittedRun
 from quorate.estimators.known_arguments import known_arguments, tables_by_name
 from quorate.estimators.resumable import by_fit, charged, refuse_lost_ledger, went_on
-from quorate.findings import warn_of
 from quorate.ledger import Budget
 from quorate.release import RollbackGuard, ledger_location, session
 from quorate.release.charge import noise_and_key
@@ -27,7 +26,7 @@ from quorate.run.progress import say, wanted
 from quorate.stored_names import stored_as
 from quorate.students.decision_threshold import DecisionThreshold, require_pool, require_probabilities
 from quorate.types import Secret
-from quorate.voting.claims import refuse_rows_as_units, warn_of_promise
+from quorate.voting.claims import refuse_rows_as_units, warn_before_charge
 from quorate.voting.config import RunConfig, VoteArguments
 from quorate.voting.prepare import prepare
 from quorate.voting.resumed import fit_key
@@ -262,8 +261,7 @@ class PrivateClassifier(EitherMethod, VoteArguments, Arguments):
             return self._keep(method, rounds)
         metadata, nonce = self._metadata("fit"), secrets.token_hex(16)
         task = self._task(X, y, public=public, groups=groups, schema=schema, nonce=nonce)
-        warn_of(task.recipe.cautions)
-        warn_of_promise(task)
+        warn_before_charge(task)
         budget, guard = Budget(task.facts.epsilon, task.facts.delta), RollbackGuard()
         with session(self.ledger, budget=budget, guard=guard, seeded=task.noise.seeded) as ledger:
             result = charged(task, ledger, nonce=nonce, of=by_fit(task), verbose=verbose)

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from quorate.arguments import for_shell
-from quorate.data.formats import Table
-from quorate.data.reading import has_named_columns
+from quorate.data.formats import Table, has_named_columns
 from quorate.data.rows import Rows
 from quorate.data.stream import Workspace
 from quorate.data.table_reader import unread_in_words
@@ -45,7 +44,8 @@ from quorate.students.decision_threshold import require_probabilities
 from quorate.types import Watch
 from quorate.voting.ask import Asked, OpenEnsemble, open_online, question_rows, reader_of
 from quorate.voting.config import RunConfig
-from quorate.voting.flow import finished_key, refuse_other_pool, teachers
+from quorate.voting.flow import finished_key, refuse_other_pool
+from quorate.voting.kept_votes import teachers
 from quorate.voting.method import VOTES, with_later_answers
 from quorate.voting.models import mechanism_of, student_of, teacher_of
 

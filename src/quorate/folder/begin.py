@@ -24,10 +24,9 @@ from quorate.data.column_kinds import ColumnKinds, GivenKinds
 from quorate.data.columns import names_columns
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.dialect_of_table import dialect_beside, dialect_of_first_line
-from quorate.data.formats import require_column
+from quorate.data.formats import has_named_columns, place_of, require_column
 from quorate.data.labels import without_numbers
 from quorate.data.notation import number_with_comma
-from quorate.data.reading import has_named_columns, place_of
 from quorate.data.rows import Rows
 from quorate.data.unit_ids import likely_units
 from quorate.errors import DataRefused, InvalidParameter, named

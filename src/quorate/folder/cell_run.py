@@ -20,8 +20,8 @@ from quorate.ambient import one_thread
 from quorate.arguments import count
 from quorate.data import PublicPool, take
 from quorate.data.file_reading import bytes_of, files_of, format_of
-from quorate.data.formats import Table
-from quorate.data.reading import bytes_held, has_named_columns
+from quorate.data.formats import Table, has_named_columns
+from quorate.data.reading import bytes_held
 from quorate.data.spool import most_held
 from quorate.direct.config import DirectConfig
 from quorate.direct.flow import DirectResult

@@ -17,13 +17,26 @@ from pathlib import Path
 from typing import Any
 
 from quorate.arguments import for_shell
-from quorate.errors import QuorateError
+from quorate.errors import InvalidParameter, QuorateError
+from quorate.folder.data_settings import unit_word
 from quorate.folder.folder import RunFolder
+from quorate.folder.section import read_section, settings_of_section
+from quorate.folder.sections import MechanismSettings, MethodSettings, StudentSettings, TeacherSettings
 from quorate.plugins import METHODS
 from quorate.release.charge import TUNING
-from quorate.run.public_facts import ChosenMethod, MethodName
+from quorate.run.public_facts import ChosenMethod, MethodName, choose_method, refuse_of_other_method
+from quorate.voting.models import EARLIER_TEACHER
 
 CHOICE = "chosen-method.json"
+_WRITTEN_BEFORE = {("teachers", "model"): EARLIER_TEACHER}  # by an earlier `init`
+_OF_DRAWN_POOLS = ("marginals", "neighbours")  # keys that votes have, too, where [schema] stands for public rows
+_OF_DIRECT = tuple(  # keys of [method] that votes never have
+    key for key in settings_of_section(MethodSettings) if key not in ("by", *_OF_DRAWN_POOLS)
+)
+_OF_BOTH = {"decision_threshold"}  # keys of sections of teachers that hold for both methods
+_OF_TEACHERS = {"teachers": TeacherSettings, "mechanism": MechanismSettings, "student": StudentSettings}
+_RUN_OF_TEACHERS = ("n_jobs", "jobs", "allow_hopeless")
+_OF_NUMBERS = {("teachers", "model"), ("teachers", "count"), ("mechanism", "queries")}  # keys that their votes have
 _BEGUN = "the run was begun so"
 _BY_THE_PLAN = "it is the first row of quorate plan"
 
@@ -74,10 +87,45 @@ def with_choice(document: Mapping[str, Any], choice: Choice) -> dict[str, Any]:
     return filled
 
 
-def choice_of_begun(document: Mapping[str, Any], folder: Path, *, asks_for_votes: bool) -> Choice | None:
+def with_method(document: Mapping[str, Any], choice: Choice | None) -> tuple[Mapping[str, Any], Choice | None]:
+    """Return the document with its method filled in, where it leaves it open, and the choice: the one that was made
+    already, else the rule's; None where public rows are rehearsed on first.
+    """
+    if not is_open(document):
+        return document, choice
+    if choice is None:
+        by_rule = method_by_rule(document)
+        choice = None if by_rule is None else Choice(by_rule)
+    return (document if choice is None else with_choice(document, choice)), choice
+
+
+def method_by_rule(document: Mapping[str, Any], *, n_labelled: int | None = None) -> ChosenMethod | None:
+    """Return the method that public facts choose; None where labelled public rows are rehearsed on first."""
+    data = document.get("data", {})
+    keys = _keys_of_votes(document)
+    if "target" in data and not keys:
+        return ChosenMethod("direct", "[data] target is a number, and nothing of teachers is given")
+    of_direct = [f"[method] {key}" for key in _OF_DIRECT if not _left_open(key, document)]
+    declared = {key: value for key in ("n_records", "n_rows") if isinstance(value := data.get(key), int)}
+    unit, unit_name = data.get("unit"), data.get("unit_name")
+    text = [word for word in (unit_name, unit_word(unit) if isinstance(unit, str) else None) if isinstance(word, str)]
+    if not all(key in data for key in ("public", "evaluation", "n_records")):  # the planner needs all three
+        n_labelled = 0
+    return choose_method(
+        of_votes=keys,
+        of_direct=of_direct,
+        n_labelled=n_labelled,
+        grouped=unit is not None,
+        drawn="public" not in data and "schema" in document,
+        unit=text[0] if text else "record",
+        **declared,
+    )
+
+
+def choice_of_begun(document: Mapping[str, Any], folder: Path) -> Choice | None:
     """Return the choice that a run has kept, or was begun with; None where it begins, or the document has a method.
-    `asks_for_votes`: whether the document has keys of votes alone: after an edit they go before a direct run. A run
-    that was begun before choices were kept is one of votes.
+    Keys of votes alone, which an edit may have added, go before a direct run. A run that was begun before choices were
+    kept is one of votes.
     """
     if not is_open(document):
         return None
@@ -88,7 +136,7 @@ def choice_of_begun(document: Mapping[str, Any], folder: Path, *, asks_for_votes
     if begun is None:
         return None
     choice = kept if kept is not None else Choice(ChosenMethod(begun, _BEGUN))
-    return None if asks_for_votes and choice.method == "direct" else choice
+    return None if choice.method == "direct" and _keys_of_votes(document) else choice
 
 
 def _kept(folder: Path) -> tuple[Choice | None, str]:
@@ -125,3 +173,91 @@ def keep_choice(choice: Choice, folder: Path) -> None:
     settings = {"method": {"by": choice.method.by}, **choice.settings}
     kept = {"for": digest_of(document), "why": choice.method.why, "choice": settings}
     write_atomically(folder / CHOICE, (json.dumps(kept, indent=2, ensure_ascii=False) + "\n").encode())
+
+
+def method_settings(
+    document: Mapping[str, Any], folder: Path, *, others: Mapping[str, type], by_choice: bool
+) -> MethodSettings:
+    """Read ``[method]``, and refuse what belongs to the other method: it would be obeyed by nothing. `others`: sections
+    that may have an unknown key. `by_choice`: whether the method was chosen, by rules that look at what belongs to
+    teachers.
+    """
+    section = document.get("method", {})
+    method = read_section("method", section, MethodSettings, folder, others=others)
+    is_number = "target" in document.get("data", {})
+    if method.by == "votes" and is_number:
+        _refuse_what_numbers_lack(document)
+    by = method.by
+    if not method.may_have_teachers and not by_choice and (changed := _changed_for_teachers(document)):
+        refuse_of_other_method(changed, "votes of teachers", f'and [method] by = "{by}" has none', 'by = "votes"')
+    elif by == "votes" and (more := [f"[method] {key}" for key in section if not _of_votes(key, document)]):
+        refuse_of_other_method(more, "the direct method", "and this run has teachers", '[method] by = "direct"')
+    elif more := [f"[method] {key}" for key in section if not (_has(by, key) or _left_open(key, document))]:
+        refuse_of_other_method(more, "other methods", f'and [method] by = "{by}" has none', '[method] by = "direct"')
+    if method.neighbours == "add-or-remove" and "n_records" not in document.get("data", {}):
+        raise InvalidParameter(
+            '[method] neighbours = "add-or-remove" needs the number of private units declared: where it is read off '
+            "the data, only replacing a unit is covered. Write it into [data] n_records, or leave neighbours out"
+        )
+    return method
+
+
+def _refuse_what_numbers_lack(document: Mapping[str, Any]) -> None:
+    """Refuse what votes for a number have no use for, or cannot do without."""
+    if "public" not in document.get("data", {}):
+        raise InvalidParameter(
+            "[data] public is required: votes for a number are on public rows, and a [schema] stands in their place "
+            'for the direct method alone; give public, or set [method] by = "direct"'
+        )
+    others = [f"[{section}] {key}" for section, key in _not_as_written(document) if (section, key) not in _OF_NUMBERS]
+    others += [f"[run] {key}" for key in ("memory", "allow_hopeless") if key in document.get("run", {})]
+    if others:
+        refuse_of_other_method(others, "votes for classes", "and [data] target is a number", "label and classes")
+
+
+def _changed_for_teachers(document: Mapping[str, Any]) -> list[str]:
+    """Name what the owner wrote for teachers; what stands there as `init` writes it says nothing, nor does n_rows."""
+    changed = [
+        key for key, value in _not_as_written(document).items() if value != _WRITTEN_BEFORE.get(key, _as_written(*key))
+    ]
+    others = [f"[{section}] {key}" for section, key in changed]
+    return [*others, *(f"[run] {key}" for key in _RUN_OF_TEACHERS if key in document.get("run", {}))]
+
+
+def _keys_of_votes(document: Mapping[str, Any]) -> list[str]:
+    """Name what asks for votes of teachers by being given; how many processes or how much memory does not."""
+    return [f"[{section}] {key}" for section, key in _not_as_written(document)]
+
+
+def _not_as_written(document: Mapping[str, Any]) -> dict[tuple[str, str], Any]:
+    """Return the keys of teachers' sections, with values that are neither the default nor what `init` writes."""
+    return {
+        (section, key): value
+        for section in _OF_TEACHERS
+        for key, value in document.get(section, {}).items()
+        if key not in _OF_BOTH and value != _as_written(section, key)
+    }
+
+
+def _as_written(section: str, key: str) -> Any:
+    """Return what `init` writes for a key; its default where it writes none."""
+    known = settings_of_section(_OF_TEACHERS[section]).get(key)
+    return None if known is None else known.example if known.written else known.default
+
+
+def _has(by: str, key: str) -> bool:
+    """Whether a method that has no teachers, or none yet, has a key of ``[method]``."""
+    keys = METHODS[by].keys if by in METHODS else None
+    return keys is None or key in ("by", *keys)
+
+
+def _of_votes(key: str, document: Mapping[str, Any]) -> bool:
+    """Whether votes have a key of ``[method]``; on public rows they have one price for every change of a unit."""
+    return key == "by" or _left_open(key, document) or (key in _OF_DRAWN_POOLS and bool(document.get("schema")))
+
+
+def _left_open(key: str, document: Mapping[str, Any]) -> bool:
+    """Whether nothing is said by a key of ``[method]``: it stands there with its default, or not at all."""
+    default = settings_of_section(MethodSettings)[key].default
+    value = document.get("method", {}).get(key, default)
+    return bool((tuple(value) if isinstance(value, list) else value) == default)

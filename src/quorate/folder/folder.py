@@ -84,7 +84,8 @@ class RunFolder:
     def look_into_ledger(self) -> Ledger:
         """Open the ledger to read in it, with nothing noted; the caller closes it."""
         url = self.ledger_url
-        return Ledger(self.ledger) if url is None else Ledger(store=store_at(self._with_key(url), create=False))
+        place = None if url is None else self._with_key(url)
+        return Ledger(self.ledger) if place is None else Ledger(store=store_at(place, create=False))
 
     def terms(self, composition: Composition) -> LedgerTerms:
         """Return what the ledger says of its next charge; what a new one would, where there is none to look into."""

@@ -44,11 +44,12 @@ from quorate.students import PromptStudent
 from quorate.types import IntArray, Secret, derive
 from quorate.voting.claims import look_at_votes, private_notes, promise_notes
 from quorate.voting.config import RunConfig
-from quorate.voting.flow import RunResult, schedule, shards_of, votes
+from quorate.voting.flow import RunResult, schedule
+from quorate.voting.kept_votes import votes
 from quorate.voting.method import VOTES
 from quorate.voting.models import EARLIER_TEACHER, teacher_named
 from quorate.voting.recipe import FEW_ROWS
-from quorate.voting.shard_rows import learning
+from quorate.voting.shard_rows import learning, number_of_shards, shards_of
 from quorate.voting.task import Task
 
 SEEDED_MARK = "seeded noise: reproducible, therefore not private"
@@ -302,7 +303,7 @@ def _quality(scores: Secret[Any]) -> QualityFacts:
 def _teachers(task: Task) -> list[TeacherFacts]:
     private, assigned = task.inputs.private.reveal(), learning(task, shards_of(task))
     shards, facts = assigned.reveal(), []
-    for teacher in range(task.number_of_shards(assigned)):
+    for teacher in range(number_of_shards(task, assigned)):
         codes = private.codes[shards == teacher]
         kinds = len(np.unique(codes))
         status = "abstains: no rows" if kinds == 0 else "votes its only class" if kinds == 1 else "trained"

@@ -14,10 +14,10 @@ from quorate.data import column_names
 from quorate.data.columns import column, families, in_words, texts
 from quorate.data.dialect import UTF_8
 from quorate.data.dialect_of_table import columns_with_line_breaks
-from quorate.data.formats import is_delimited
+from quorate.data.formats import has_named_columns, is_delimited
 from quorate.data.labels import TargetRange, without_numbers
 from quorate.data.notation import number_with_comma
-from quorate.data.reading import has_named_columns, read_table
+from quorate.data.reading import read_table
 from quorate.data.rows import Rows, is_frame
 from quorate.data.unit_ids import as_unit_keys, only_whole_ids, usable_slots
 from quorate.findings import Finding, Severity, caution, note

@@ -11,8 +11,8 @@ from typing import Any
 from quorate.ambient import one_thread
 from quorate.arguments import for_shell
 from quorate.errors import InvalidParameter, QuorateError, naming
-from quorate.folder.planned import require_file
 from quorate.folder.settings import keys_of, read_settings, refuse_more_than_the_cap, settings_from
+from quorate.folder.table_source import require_file
 from quorate.plugins import METHODS, located
 from quorate.report.notation import under_label
 from quorate.run.method import CheckResult, check_of
@@ -68,7 +68,7 @@ def plan_number(root: Path) -> NumberPlan | None:
     data, chosen = settings.data, settings.chosen
     if data.range is None or chosen is None:
         return None
-    refuse_more_than_the_cap(settings.run, root, epsilon=settings.budget.epsilon, delta=settings.budget.delta)
+    refuse_more_than_the_cap(settings)
     if data.public is None:
         raise InvalidParameter(
             "a plan follows from public rows, and [data] public names none; "

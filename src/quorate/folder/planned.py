@@ -10,32 +10,26 @@ from typing import Any, Literal
 
 from quorate.ambient import one_thread
 from quorate.arguments import for_shell
-from quorate.data import PublicPool, column_names
+from quorate.data import column_names
 from quorate.data.feature_maps.composed import FEATURE_MAPS, FeatureMapName
 from quorate.data.formats import nearly
 from quorate.data.labels import Label
-from quorate.data.reading import has_named_columns
 from quorate.direct.task import DirectTask
-from quorate.errors import InvalidParameter, PreconditionFailed, naming
-from quorate.folder.choice import Choice
+from quorate.errors import InvalidParameter, naming
+from quorate.folder.choice import Choice, method_by_rule
 from quorate.folder.data_settings import DataSettings
 from quorate.folder.folder import RunFolder
 from quorate.folder.settings import (
     Settings,
     arguments_of,
     keys_of,
-    method_by_rule,
     read_settings,
     refuse_more_than_the_cap,
-    settings_from,
-    settings_of,
 )
-from quorate.folder.table_source import Source, is_there
 from quorate.folder.tables import (
+    PublicRows,
     dropped_from_no_public_table,
-    pool_of,
-    read_pool,
-    read_public,
+    public_rows,
     refuse_unknown_columns,
     refuse_unknown_drop,
 )
@@ -56,41 +50,43 @@ TAKES_A_WHILE = f"Rehearsing on public rows: {_A_WHILE}"
 CHOOSES = f'Choosing the method by a rehearsal on public rows, since [method] by = "auto": {_A_WHILE}'
 
 
+def plan_folder(root: Path, **how: Any) -> Plan:
+    """Plan a run from the settings and the public rows of its folder, as :func:`plan_of` does."""
+    return plan_of(read_settings(root / "quorate.toml"), **how)
+
+
 @one_thread()
-def plan_folder(
-    root: Path,
+def plan_of(
+    settings: Settings,
     *,
     n_records: int | None = None,
     n_rows: int | None = None,
     learning_curve: Sequence[tuple[float, float]] | LearningCurve | None = None,
     rehearse: Literal["auto", "labels", "rules", "synthetic", "no"] = "auto",
     before: Callable[[str], None] | None = None,
+    read: PublicRows | None = None,
     **how: Any,
 ) -> Plan:
     """Plan a run from its settings and its public rows; `rehearse`, `learning_curve` and more as :func:`quorate.plan`.
     `n_records`, `n_rows`: of private units and rows, where ``quorate.toml`` does not declare them: they are not read
-    here. `before`: is told what takes a while, before it begins.
+    here. `before`: is told what takes a while, before it begins. `read`: the public rows, where they were read.
     """
-    settings = _settings_to_plan(root)
-    by_option = n_records is not None
-    n_records = settings.data.n_records if n_records is None else n_records
+    _refuse_to_plan(settings)
+    data, by_option = settings.data, n_records is not None
+    n_records = data.n_records if n_records is None else n_records
     if n_records is None:
         raise InvalidParameter(
             "a plan never opens the private file, so the number of private units has to be declared: [data] n_records, "
             "or quorate plan --records N"
         )
-    data = settings.data
     by_labels = rehearse in ("auto", "labels") and data.evaluation is not None
     if before is not None and (by_labels or learning_curve is not None or rehearse in ("rules", "synthetic")):
         before(TAKES_A_WHILE)
     unit = data.whose or "record"
-    relation = _relation(RunFolder(root), settings, unit)
-    public, evaluation = _public(settings), _evaluation(settings) if rehearse in ("auto", "labels") else None
-    names = keys_of(settings)
-    for name, typed in (("n_records", by_option), ("n_rows", n_rows)):
-        if typed:  # then it has the name that whoever gave it knows
-            del names[name]
-    with naming(names):
+    relation = _relation(settings, unit)
+    public, evaluation = public_rows(data, labelled=by_labels) if read is None else read
+    typed = {"n_records": by_option, "n_rows": n_rows}  # what was has the name that whoever gave it knows
+    with naming({name: key for name, key in keys_of(settings).items() if not typed.get(name)}):
         config = MethodConfig(**arguments_of(settings, MethodConfig))
         sets = plan_sets(config, n_records=n_records, budget=settings.share, unit=unit)
         rows = data.n_rows if n_rows is None else n_rows
@@ -111,7 +107,7 @@ def plan_folder(
             feature_map=_feature_map(settings),
             scoring=data.score,
             class_shares=_declared_shares(data),
-            **models_of(settings, root),
+            **models_of(settings),
             **how,
         )
     facts, notes = replace(plan_of_run.facts, why_neighbours=relation.why), _notes_on_drop(data)
@@ -120,12 +116,12 @@ def plan_folder(
     return replace(plan_of_run, facts=facts, notes=(*plan_of_run.notes, *notes))
 
 
-def _relation(folder: RunFolder, settings: Settings, unit: str) -> ChosenRelation:
+def _relation(settings: Settings, unit: str) -> ChosenRelation:
     """Return for which change of one unit a run would be, as it would find its ledger and its settings."""
     return choose_relation(
         settings.method.neighbours,
         n_was_read=settings.data.n_records is None,
-        held=folder.terms(settings.budget.composition).relation,
+        held=RunFolder(settings.folder).terms(settings.budget.composition).relation,
         unit=unit,
     )
 
@@ -133,32 +129,33 @@ def _relation(folder: RunFolder, settings: Settings, unit: str) -> ChosenRelatio
 def expected_of_direct(settings: Settings, task: DirectTask) -> tuple[Expected | None, float]:
     """Return what to expect of a direct run, rehearsed on its labelled public rows, and of the commonest class."""
     data = settings.data
-    evaluation = _evaluation(settings)
-    if evaluation is None or data.public is None or not isinstance(settings.method.feature_map, str):
+    if data.evaluation is None or data.public is None or not isinstance(settings.method.feature_map, str):
         raise InvalidParameter(
             "--rehearse plays on public rows with labels, in coordinates that [data] public tells by a named feature "
             "map; name a table of them: [data] evaluation"
         )
     how: dict[str, Any] = {"judged": data.judged, "feature_map": _feature_map(settings), "n_rows": data.n_rows}
+    public, evaluation = public_rows(data, labelled=True)
+    assert evaluation is not None  # noqa: S101 - they were asked for
     with naming(keys_of(settings)):
-        return expected_of_rounds(task, _public(settings), evaluation, **how)
+        return expected_of_rounds(task, public, evaluation, **how)
 
 
-def settings_to_run(root: Path, *, before: Callable[[str], None] | None = None) -> Settings:
-    """Read the settings of a run that is to be made or checked, with the method that it has. Where that is left open
-    and public rows with labels are enough, the planner chooses by a rehearsal on them; `before`: as for `plan_folder`.
+def settings_to_run(settings: Settings, *, before: Callable[[str], None] | None = None) -> Settings:
+    """Return the settings of a run that is to be made or checked, with the method that it has. Where that is left open
+    and public rows with labels are enough, the planner chooses by a rehearsal on them; `before`: as for `plan_of`.
     """
-    settings = settings_of(root)
     if settings.chosen is not None:
         return settings
-    refuse_unknown_columns(settings.data)  # before what takes long
-    refuse_unknown_drop(settings.data)
-    evaluation = _evaluation(settings)
-    document = tomllib.loads((root / "quorate.toml").read_text(encoding="utf-8-sig"))
-    method = method_by_rule(document, n_labelled=0 if evaluation is None else len(evaluation[1]))
+    data = settings.data
+    refuse_unknown_columns(data)  # before what takes long
+    refuse_unknown_drop(data)
+    read = public_rows(data, labelled=data.evaluation is not None)
+    method = method_by_rule(settings.document, n_labelled=0 if read.labelled is None else len(read.labelled[1]))
+    if method is not None:
+        return settings.with_choice(Choice(method))
     say = None if before is None else lambda _: before(CHOOSES)
-    choice = choice_of(plan_folder(root, before=say)) if method is None else Choice(method)
-    return settings_from(document, folder=root, choice=choice)
+    return settings.with_choice(choice_of(plan_of(settings, before=say, read=read)))
 
 
 def choice_of(plan_: Plan) -> Choice:
@@ -181,7 +178,7 @@ def choice_of(plan_: Plan) -> Choice:
     return Choice(ChosenMethod("votes", why), settings)
 
 
-def models_of(settings: Settings, root: Path) -> dict[str, Any]:
+def models_of(settings: Settings) -> dict[str, Any]:
     """Return what a run would train, and its online answers, as arguments of a plan."""
     if not settings.method.may_have_teachers:
         return {}
@@ -198,26 +195,10 @@ def models_of(settings: Settings, root: Path) -> dict[str, Any]:
         )
     own = ":" in teacher or ":" in student.model  # where nothing is, models see what a run shows quorate's own
     return {
-        "teacher": teacher_of(teacher, {}, folder=root) if own else teacher,
-        "student": student_of(student.model, method=student.method, shares=student.shares, folder=root),
+        "teacher": teacher_of(teacher, {}, folder=settings.folder) if own else teacher,
+        "student": student_of(student.model, method=student.method, shares=student.shares, folder=settings.folder),
         "online_answers": settings.mechanism.online_answers,
     }
-
-
-def _evaluation(settings: Settings) -> tuple[Any, ...] | None:
-    """Read the labelled public rows, where ``quorate.toml`` names them; and whose they are, where a column says so."""
-    data = settings.data
-    if data.evaluation is None:
-        return None
-    require_file("evaluation", data.evaluation)
-    named = has_named_columns(data.evaluation, data.dialect) and data.unit in column_names(
-        data.evaluation, data.dialect
-    )
-    unit = data.unit if named else None
-    drop = [name for name in data.left_out if name not in (data.label, unit)]
-    pool = pool_of(data, read_pool(data)).rows()
-    table = read_public(data, data.evaluation, pool, label=data.label, unit=unit, drop=drop)
-    return (table.X, table.y) if table.unit is None else (table.X, table.y, table.unit)
 
 
 def _notes_on_drop(data: DataSettings) -> list[str]:
@@ -241,18 +222,6 @@ def _feature_map(settings: Settings) -> FeatureMapName:
     return map_ if map_ in FEATURE_MAPS else "auto"
 
 
-def _public(settings: Settings) -> PublicPool:
-    data = settings.data
-    require_file("public", data.pool)
-    return pool_of(data, read_pool(data))
-
-
-def require_file(key: str, table: Source) -> None:
-    """Refuse a public table that is not there."""
-    if not is_there(table):
-        raise PreconditionFailed(f"[data] {key} names {table}, and there is no such file")
-
-
 def recommended(root: Path, plan_: Plan) -> str:
     """Return what a plan comes to in one sentence: whether to run, by which method, and the line that takes it."""
     first, run = plan_.first, f"quorate run {for_shell(root)}"
@@ -273,21 +242,20 @@ def recommended(root: Path, plan_: Plan) -> str:
     return f'Recommended: {way}; write by = "{by}" under [method]. Next: {run}'
 
 
-def _settings_to_plan(root: Path) -> Settings:
-    """Read the settings; a plan of labels on public rows has to follow from them."""
-    settings = read_settings(root / "quorate.toml")
+def _refuse_to_plan(settings: Settings) -> None:
+    """Refuse settings from which no plan of labels on public rows follows."""
+    root = settings.folder
     if settings.data.range is not None:
         raise InvalidParameter(
             "the options of a plan are for how many rows are labelled right, and [data] target is a number; leave them "
             f"out, and declare [data] n_records. What each method would release says: quorate plan {for_shell(root)}"
         )
-    refuse_more_than_the_cap(settings.run, root, epsilon=settings.budget.epsilon, delta=settings.budget.delta)
+    refuse_more_than_the_cap(settings)
     if settings.data.public is None:  # before what else is lacking, which would then be given for nothing
         raise InvalidParameter(
             "a plan compares methods on public rows, and [data] public names none; of rows that are drawn no accuracy "
             f"can be foretold. quorate check {for_shell(root)} says what the run would release and cost"
         )
-    return settings
 
 
 def _declared_shares(data: DataSettings) -> dict[Label, float] | None:

@@ -12,8 +12,7 @@ from quorate.data.columns import Family
 from quorate.data.declared_schema import Schema
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.encoding import public_words
-from quorate.data.formats import is_delimited
-from quorate.data.reading import has_named_columns
+from quorate.data.formats import has_named_columns, is_delimited
 from quorate.data.rows import Rows, is_frame, kind
 from quorate.data.schema_encoder import declared_kinds, is_of_drawn_pool, kinds_of
 from quorate.data.table_reader import TableReader

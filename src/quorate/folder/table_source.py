@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from quorate.errors import DataRefused, InvalidParameter, naming
+from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, naming
 from quorate.folder.section import string
 
 if TYPE_CHECKING:
@@ -53,6 +54,23 @@ def source(data: Mapping[str, Any], key: str, folder: Path) -> Source:
     return DatabaseQuery(value, query, f"[data] {key}", folder)
 
 
+def public_source(document: Mapping[str, Any], folder: Path) -> Source | None:
+    """Read where the public rows are; a declared schema may stand in their place."""
+    data = document.get("data", {})
+    if "public" in data:
+        if "schema" in document:
+            raise InvalidParameter(
+                "[schema] takes the place of public rows, and [data] public names some; leave out one of them"
+            )
+        return source(data, "public", folder)
+    if not document.get("schema"):
+        raise InvalidParameter(
+            "[data] public is required, or a [schema] that tells what the columns hold. Examples: "
+            'public = "survey.csv"; age = [0, 120] and sex = ["F", "M"] under [schema]'
+        )
+    return None
+
+
 def is_there(table: Source) -> bool:
     """Tell whether there is such a file, folder or database file; of a pattern of names, whether any file has one."""
     if isinstance(table, Path) and not table.exists():
@@ -62,26 +80,37 @@ def is_there(table: Source) -> bool:
     return table.exists()
 
 
+def refuse_missing_files(others: Mapping[str, Any], data: Any, root: Path) -> None:
+    """Refuse a table of ``[data]`` that is not there, or a file of `others`, by their keys, before any is read."""
+    tables = {f"[data] {key}": table for key, table in data.tables.items()}
+    for name, path in {**tables, **others}.items():
+        if path is not None and not isinstance(path, str) and not is_there(path):
+            raise PreconditionFailed(no_file(name, path if isinstance(path, Path) else path.file, root))
+
+
+def no_file(key: str, path: Path, root: Path) -> str:
+    """Say that a file of ``quorate.toml`` in `root` is missing, by its path as typed, and which one may be meant."""
+    typed = path.relative_to(root) if path.is_relative_to(root) else path
+    where = "" if typed.is_absolute() else " beside quorate.toml"
+    try:
+        near = get_close_matches(path.name, sorted(file.name for file in path.parent.iterdir()), n=1, cutoff=0.7)
+    except OSError:
+        near = []
+    meant = f'did you mean "{typed.with_name(near[0])}"?' if near else "write its path relative to quorate.toml"
+    return f'{key}: there is no file "{typed}"{where}; {meant}'
+
+
+def require_file(key: str, table: Source) -> None:
+    """Refuse a public table that is not there."""
+    if not is_there(table):
+        raise PreconditionFailed(f"[data] {key} names {table}, and there is no such file")
+
+
 def file_of(table: Source) -> Path | None:
     """Return the file of a table; None where it is with a server."""
     if isinstance(table, Path):
         return table
     return table.file if table.is_sqlite else None
-
-
-def key_of(data: Any, table: Source) -> str | None:
-    """Return the key of ``[data]`` that names a table, of two the one that needs labels; None where none does."""
-    keys = ("private", "evaluation", "calibration", "public")
-    return next((key for key in keys if data.tables.get(key) == table), None)
-
-
-@contextmanager
-def of_key(data: Any, table: Source) -> Iterator[None]:
-    """Name the key of a table in whatever is refused of it inside."""
-    key = key_of(data, table)
-    is_said = key is None or not isinstance(table, Path)  # a query is called by its key already
-    with nullcontext() if is_said else called(f"[data] {key}"):
-        yield
 
 
 @contextmanager
@@ -180,12 +209,10 @@ def refuse_names_without_columns(data: Any) -> None:
     named = [key for key in ("drop", "text", "categorical", "numeric", "dates", "images") if getattr(data, key)]
     if not named:
         return
-    from quorate.data.reading import has_named_columns  # here: who only looks at a run reads no table
+    from quorate.data.formats import has_named_columns  # here: who only looks at a run reads no table
 
     for table in data.tables.values():
-        with of_key(data, table):
-            have_names = has_named_columns(table, data.dialect)
-        if not have_names:
+        if not has_named_columns(table, data.dialect):
             raise InvalidParameter(
                 f"[data] {named[0]} names columns, and those of {table.name} have no names; leave it out, or save the "
                 "rows as CSV or Parquet"

@@ -3,27 +3,50 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from quorate.data import PublicPool, families, is_frame, read_cells, read_data
 from quorate.data.cell_text import as_list
-from quorate.data.columns import listed, names_columns, nearest, other_columns
-from quorate.data.formats import Table, nearly, require_column
+from quorate.data.columns import listed, names_columns, nearest
+from quorate.data.formats import Table, has_named_columns, nearly, require_column
 from quorate.data.images import ImageForm, ImageRows, private_images, public_images
-from quorate.data.reading import BATCH_ROWS, column_names, has_named_columns
+from quorate.data.reading import BATCH_ROWS, column_names
 from quorate.data.rows import Rows, columns
+from quorate.data.shared_schema import other_columns
 from quorate.data.stream import PartedFrame, Workspace
 from quorate.data.unit_ids import only_whole_ids
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, naming
 from quorate.folder.data_settings import DataSettings
-from quorate.folder.table_source import Source, key_of, of_key
+from quorate.folder.table_source import Source, called, require_file
 
 CELLS_IN_MEMORY = 1 << 28  # bytes of private cells that a direct run holds: a file of more is read part by part
+
+
+class PublicRows(NamedTuple):
+    """The public rows of a run, and those with labels, as X, y and perhaps whose they are; None where none are read."""
+
+    pool: PublicPool
+    labelled: tuple[Any, ...] | None
+
+
+def public_rows(data: DataSettings, *, labelled: bool) -> PublicRows:
+    """Read the public rows, and `labelled`: those of ``evaluation`` too, with whose they are if a column says so."""
+    for key in ("public", "evaluation") if labelled and data.evaluation is not None else ("public",):
+        require_file(key, data.tables[key])
+    public = pool_of(data, read_pool(data))
+    if not labelled or data.evaluation is None:
+        return PublicRows(public, None)
+    named = has_named_columns(data.evaluation, data.dialect)
+    unit = data.unit if named and data.unit in column_names(data.evaluation, data.dialect) else None
+    drop = [name for name in data.left_out if name not in (data.label, unit)]
+    table = read_public(data, data.evaluation, public.rows(), label=data.label, unit=unit, drop=drop)
+    return PublicRows(public, (table.X, table.y) if table.unit is None else (table.X, table.y, table.unit))
 
 
 def read_pool(data: DataSettings, *, n_features: int | None = None) -> Table:
@@ -33,7 +56,8 @@ def read_pool(data: DataSettings, *, n_features: int | None = None) -> Table:
         table = read_data(data.pool, drop=data.left_out, text=text, n_features=n_features, dialect=data.dialect)
     if data.images is None:
         return table
-    rows, _ = public_images(_folder(data), _files(data, table.X, data.pool), called=data.pool.name)
+    folder, names = _folder(data), _files(data, table.X, data.pool)
+    rows, _ = public_images(folder, names, called=data.pool.name)
     return replace(table, X=rows)
 
 
@@ -120,7 +144,8 @@ def read_public(
         table = read_data(path, label=label, unit=unit, drop=drop, text=text, n_features=width, dialect=data.dialect)
     if data.images is None:
         return table
-    rows, form = public_images(_folder(data), _files(data, table.X, path), called=path.name)
+    folder, names = _folder(data), _files(data, table.X, path)
+    rows, form = public_images(folder, names, called=path.name)
     if form.size != public.shape[1]:
         raise DataRefused(
             f"{path.name}: its images are {form.height} × {form.width} pixels{' in colours' * (form.channels > 1)}, "
@@ -232,3 +257,18 @@ def _files(data: DataSettings, table: Rows, path: Source) -> list[Any]:
     if isinstance(table, PartedFrame):
         return [cell for part in table.blocks(BATCH_ROWS) for cell in as_list(part[data.image_column])]
     return list(table[data.image_column].to_list())
+
+
+def key_of(data: DataSettings, table: Source) -> str | None:
+    """Return the key of ``[data]`` that names a table, of two the one that needs labels; None where none does."""
+    keys = ("private", "evaluation", "calibration", "public")
+    return next((key for key in keys if data.tables.get(key) == table), None)
+
+
+@contextmanager
+def of_key(data: DataSettings, table: Source) -> Iterator[None]:
+    """Name the key of a table in whatever is refused of it inside."""
+    key = key_of(data, table)
+    is_said = key is None or not isinstance(table, Path)  # a query is called by its key already
+    with nullcontext() if is_said else called(f"[data] {key}"):
+        yield

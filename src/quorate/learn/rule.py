@@ -16,8 +16,8 @@ from quorate.arguments import one_of
 from quorate.data import fingerprint, read_cells
 from quorate.data.cell_text import as_list
 from quorate.data.cell_text import each as of_each
-from quorate.data.formats import require_column
-from quorate.data.reading import column_names, has_named_columns
+from quorate.data.formats import has_named_columns, require_column
+from quorate.data.reading import column_names
 from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.findings import Finding
 from quorate.learn.request import (

@@ -1,4 +1,4 @@
-"""The files of a ledger in a file, what is no ledger's file, and the head anchor beside it in one of two slots.
+"""The files of a ledger in a file, held by one process, and the head anchor beside it in one of two slots.
 
 A new head is written over the older slot, and one sync puts it on the disk: no file is made, no name is changed. Each
 slot has a checksum, and the newest sound one counts. A write that a power cut tore spoils the slot that it was to fill,
@@ -9,6 +9,7 @@ what the other slot names. Where they do not, the anchor was damaged or the ledg
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import stat
@@ -19,14 +20,16 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from quorate.errors import LedgerIntegrityError, PreconditionFailed
+from quorate.errors import LedgerBusy, LedgerIntegrityError, PreconditionFailed
 from quorate.ledger.fields import canonical
-from quorate.ledger.state import Epoch, Head
+from quorate.ledger.state import GENESIS, Epoch, Head
 
 APPLICATION_ID: Final = 0x71756F72  # "quor"
 _ENDINGS: Final = ("", ".anchor", ".anchor.tmp", ".lock", ".key", ".key.new", "-wal", "-shm")  # all files of a ledger
 #: Bytes of a slot: a block of its own on the disk, so that a torn write cannot reach the other one.
 SLOT: Final = 4096
+NO_ANCHOR: Final = "the ledger's anchor was deleted: whether this is the newest ledger is unknown; restore the anchor"
+BUSY: Final = "another process holds the ledger {}; wait until it ends, or ask the service that runs on it"
 _GONE: Final = (
     "{} was removed or replaced while the ledger was open: whether the ledger is the newest is unknown; restore the "
     "newest ledger and anchor together"
@@ -160,10 +163,7 @@ class Slots:
 
 
 class AnchorFile:
-    """Reads ``<ledger>.anchor``, and puts a newer head into it.
-
-    `path`: where the anchor is; its folder exists. `at`: told the name of each step just after it (tests stop there).
-    """
+    """Reads the anchor at `path`, and puts a newer head into it. `at`: told each step just after it, for tests."""
 
     def __init__(self, path: Path, *, at: Callable[[str], None]) -> None:
         self.path = path
@@ -313,3 +313,137 @@ def _write_all(descriptor: int, content: bytes, at: int) -> None:
     while content:
         written = os.pwrite(descriptor, content, at)
         content, at = content[written:], at + written
+
+
+class LedgerFiles:
+    """The database, log, lock, key and anchor of the ledger at `path`, as the process that holds them left them."""
+
+    def __init__(self, path: Path, *, at: Callable[[str], None]) -> None:
+        self._path = path
+        self.anchor = AnchorFile(beside(path, ".anchor"), at=at)
+        self.noted = False  # whether the held files are as noted: not in a write, nor after one that failed
+        self._lock: int | None = None
+        self._log_named = False
+        self._held: dict[Path, os.stat_result] = {}  # the database and its log, as they were left here
+
+    def refuse_place(self, *, create: bool) -> None:
+        """Raise PreconditionFailed if there is no ledger and `create` is False, or the path cannot hold one."""
+        path = self._path
+        if path.is_dir() or not path.parent.is_dir():
+            raise PreconditionFailed(f"the ledger must be a file in a folder that exists, got {path}")
+        refuse_second_names(path)
+        refuse_other_files(path)
+        traces = any(beside(path, end).exists() for end in ("", ".anchor", "-wal")) or had_ledger(path)
+        if not create and not traces:
+            raise PreconditionFailed(f"there is no ledger at {path}; give a budget to open a new one")
+
+    def take(self) -> bool:
+        """Lock them, refuse what is missing, and return whether the ledger has no entry yet."""
+        self._take_lock()
+        anchor = self.anchor.read()
+        self._refuse_what_is_missing(anchor)
+        if anchor is None:
+            self.anchor.replace(GENESIS)  # first, so that from now on a missing file is noticed
+        return anchor is None or anchor == GENESIS
+
+    def _take_lock(self) -> None:
+        descriptor = opened(beside(self._path, ".lock"))
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BaseException as error:
+            os.close(descriptor)
+            if isinstance(error, BlockingIOError):
+                raise LedgerBusy(BUSY.format(self._path)) from None
+            raise
+        self._lock = descriptor
+
+    def _refuse_what_is_missing(self, anchor: Head | None) -> None:
+        path, had = self._path, had_ledger(self._path)
+        exists, log = path.exists(), beside(path, "-wal").exists()
+        if anchor is None and (exists or log):
+            raise LedgerIntegrityError(NO_ANCHOR)
+        if anchor is None and had:
+            raise LedgerIntegrityError(both_missing(path))
+        if anchor == GENESIS and had:  # no process of ours leaves these two together
+            raise LedgerIntegrityError(
+                f"the anchor of {path.name} says that nothing was ever written, but its lock file or its key says "
+                "that something was: the anchor was replaced; restore the newest ledger and anchor together"
+            )
+        if anchor not in (None, GENESIS) and not (exists and path.stat().st_size):
+            raise LedgerIntegrityError(
+                f"the ledger {path.name} was deleted or emptied, but not its anchor; restore the newest ledger"
+            )
+
+    def hold_database(self, *, new: bool) -> None:
+        """Note the database file before it is opened; a new one is made, for the owner of its folder."""
+        if new:
+            os.close(opened(self._path))
+        self._path.chmod(0o600)
+        self._held[self._path] = self._path.stat()
+
+    def note_opened(self, *, new: bool) -> None:
+        """Note the files once the database is open, and refuse one that was replaced meanwhile."""
+        if not stands(self._path, self._held[self._path]):
+            raise LedgerIntegrityError(f"{self._path.name} was replaced while it was opened; open it again")
+        if new:
+            self.name_log()
+        self.note(written=False)
+
+    def note(self, *, written: bool) -> None:
+        """Note the database as it is now, and its log where this process has `written` into it."""
+        log = beside(self._path, "-wal")
+        self._held |= {file: file.stat() for file in (self._path, log) if file in self._held or written}
+        self.noted = True
+
+    @property
+    def in_place(self) -> bool:
+        """Whether database, log and anchor stand under their names."""
+        return all(stands(file, known) for file, known in tuple(self._held.items())) and self.anchor.in_place
+
+    def refuse_replaced(self) -> None:
+        """Refuse to write into a file that has another name by now, or none: whoever opens the ledger misses that. So
+        is one that somebody else has written into: what is committed behind that may not be found again.
+        """
+        for file, known in tuple(self._held.items()):
+            if not stands(file, known):
+                raise LedgerIntegrityError(
+                    f"{file.name} was removed or replaced, or got a second name, while the ledger was open; restore "
+                    "the newest ledger and anchor together"
+                )
+            if self.noted and not stands(file, known, whole=True):
+                raise LedgerIntegrityError(
+                    f"{file.name} was written into by somebody else while the ledger was open; see what, and restore "
+                    "the newest ledger and anchor together"
+                )
+        self.anchor.hold()
+
+    def name_log(self) -> None:
+        """Put the log's name on the disk before the first commit of this process. SQLite does so with that commit, and
+        goes on where the disk reports an error: a power cut could take the log away, with all that was waited for.
+        """
+        if not self._log_named:
+            sync_folder(self._path.parent)
+            self._log_named = True
+
+    def leave_traces(self) -> None:
+        """Let what lies beside the ledger tell, from now on, that there is one."""
+        name_key(self._path)
+        if self._lock is not None and not os.fstat(self._lock).st_size:
+            os.write(self._lock, b"a ledger is here\n")
+            os.fsync(self._lock)
+
+    def give_up(self) -> int | None:
+        """Return the lock, which is nobody's now, for :meth:`unlock` once the database is closed."""
+        lock, self._lock = self._lock, None
+        return lock
+
+    def unlock(self, lock: int | None) -> None:
+        """Close the anchor, then the lock."""
+        if lock is not None:
+            self.anchor.close()
+            os.close(lock)
+
+    def forget_lock(self) -> None:
+        """Close the lock's descriptor in a forked child, which inherited it; the parent's still locks."""
+        if (lock := self.give_up()) is not None:
+            os.close(lock)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import fcntl
 import os
 import sqlite3
 import weakref
@@ -21,19 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from quorate.errors import InvalidParameter, LedgerBusy, LedgerIntegrityError, PreconditionFailed, QuorateError
-from quorate.ledger.ledger_files import (
-    APPLICATION_ID,
-    AnchorFile,
-    beside,
-    both_missing,
-    had_ledger,
-    name_key,
-    opened,
-    refuse_other_files,
-    refuse_second_names,
-    stands,
-    sync_folder,
-)
+from quorate.ledger.ledger_files import APPLICATION_ID, BUSY, NO_ANCHOR, LedgerFiles
 from quorate.ledger.state import GENESIS, Head
 from quorate.ledger.store import TRY_AGAIN, StoredEntry, is_shortage, reason_of
 
@@ -65,31 +52,17 @@ class SqliteStore:
         self, path: str | os.PathLike[str], *, create: bool, at: Callable[[str], None] = lambda _: None
     ) -> None:
         self._connection: sqlite3.Connection | None = None
-        self._lock: int | None = None
-        self._log_named = False
-        self._held: dict[Path, os.stat_result] = {}  # the database and its log, as they were left here
-        self._noted = False  # whether they are as noted: not in a write, nor after one that failed
         if not isinstance(path, str | os.PathLike):
             raise InvalidParameter(f"path must be a str or a path, got {type(path).__name__}")
         self.path = Path(path).parent.resolve() / Path(path).name
         self.commits = 0
         self._at = at
-        self._anchor = AnchorFile(beside(self.path, ".anchor"), at=at)
-        if self.path.is_dir() or not self.path.parent.is_dir():
-            raise PreconditionFailed(f"the ledger must be a file in a folder that exists, got {self.path}")
-        refuse_second_names(self.path)
-        refuse_other_files(self.path)
-        if not create and not self._traces():
-            raise PreconditionFailed(f"there is no ledger at {self.path}; give a budget to open a new one")
+        self._files = LedgerFiles(self.path, at=at)
+        self._files.refuse_place(create=create)
         with self._guarded("opened"):
             try:
-                self._lock = _take_lock(beside(self.path, ".lock"))
-                anchor = self._anchor.read()
-                self._refuse_what_is_missing(anchor)
-                if anchor is None:
-                    self._anchor.replace(GENESIS)  # first, so that from now on a missing file is noticed
-                self._connect(new=anchor is None or anchor == GENESIS)
-                self._anchor.hold()
+                self._connect(new=self._files.take())
+                self._files.anchor.hold()
             except BaseException:
                 self.close()
                 raise
@@ -104,7 +77,7 @@ class SqliteStore:
     @property
     def in_place(self) -> bool:
         """Whether database, log and anchor stand under their names."""
-        return all(stands(file, known) for file, known in tuple(self._held.items())) and self._anchor.in_place
+        return self._files.in_place
 
     def load(self, after: int = 0) -> StoredEntry:
         """Return all lines beyond ``after``, and the anchor; the file's own checks are made where all are read."""
@@ -118,16 +91,17 @@ class SqliteStore:
             rows = connection.execute(beyond, (after,)).fetchall()
             if [row[0] for row in rows] != list(range(after + 1, after + len(rows) + 1)):
                 raise LedgerIntegrityError("entries are missing from the ledger; restore the newest ledger and anchor")
-            slots = self._anchor.slots()
+            anchor = self._files.anchor
+            slots = anchor.slots()
             if slots is None or slots.newest is None:
-                raise LedgerIntegrityError(_NO_ANCHOR)
+                raise LedgerIntegrityError(NO_ANCHOR)
             if slots.torn and slots.newest.sequence >= self._newest():  # no crash of ours leaves these two together
                 raise LedgerIntegrityError(
-                    f"a part of the anchor {self._anchor.path.name} is damaged, and the ledger holds nothing beyond "
+                    f"a part of the anchor {anchor.path.name} is damaged, and the ledger holds nothing beyond "
                     "the other part: whether it is the newest is unknown; restore the newest ledger and anchor together"
                 )
             if rows and slots.newest != GENESIS:  # where it is, the newest entry is anchored first
-                self._leave_traces()
+                self._files.leave_traces()
             return StoredEntry(lines=tuple(row[1] for row in rows), anchor=slots.newest)
 
     def _newest(self) -> int:
@@ -143,8 +117,8 @@ class SqliteStore:
         with self._guarded("written"):
             connection = self._open_connection()
             try:
-                self._refuse_replaced()
-                self._name_log()
+                self._files.refuse_replaced()
+                self._files.name_log()
                 connection.execute("BEGIN IMMEDIATE")
             except (OSError, sqlite3.Error, MemoryError) as error:
                 if not is_shortage(error):
@@ -152,7 +126,7 @@ class SqliteStore:
                 with suppress(sqlite3.Error):
                     self.abandon()
                 raise LedgerBusy(TRY_AGAIN.format(reason_of(error))) from error
-            self._noted = False
+            self._files.noted = False
             self._at("begun")
         return ()
 
@@ -165,116 +139,52 @@ class SqliteStore:
             self._at("inserted")
             connection.execute("COMMIT")
             self.commits += 1
-            self._note_files()
+            self._files.note(written=True)
             self._at("committed")
-            self._anchor.write(head)
+            self._files.anchor.write(head)
             if first == 1:
-                self._leave_traces()
+                self._files.leave_traces()
 
     def abandon(self) -> None:
         """End what was begun, with nothing written."""
         if self._connection is not None and self._connection.in_transaction:
             with self._guarded("unlocked"):
                 self._connection.execute("ROLLBACK")
-                self._note_files()
+                self._files.note(written=self.commits > 0)
 
     def anchor(self, head: Head) -> None:
         """Anchor a head that was committed, but perhaps not waited for: put the log on the disk first."""
         with self._guarded("anchored"):
             if self._open_connection().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
                 raise LedgerIntegrityError("the log could not be put on the disk; open the ledger again")
-            self._note_files()
-            self._anchor.write(head)
-            self._leave_traces()
+            self._files.note(written=self.commits > 0)
+            self._files.anchor.write(head)
+            self._files.leave_traces()
 
     def close(self) -> None:
         """Close the file, then unlock it; LedgerIntegrityError if what was written is in a file that was replaced."""
         _OPEN.discard(self)
         connection, self._connection = self._connection, None
-        lock, self._lock = self._lock, None
+        lock = self._files.give_up()
         try:
             if connection is not None:
                 with self._guarded("closed"):
                     try:
                         if self.commits:
-                            self._refuse_replaced()
+                            self._files.refuse_replaced()
                     finally:
                         connection.close()
         finally:
-            if lock is not None:
-                self._anchor.close()
-                os.close(lock)
+            self._files.unlock(lock)
 
     def __del__(self) -> None:
         # Whoever forgot to close it gives it back with the last reference.
         with suppress(QuorateError, OSError):
-            self.close()
-
-    def _traces(self) -> bool:
-        return any(beside(self.path, end).exists() for end in ("", ".anchor", "-wal")) or had_ledger(self.path)
-
-    def _leave_traces(self) -> None:
-        """Let what lies beside the ledger tell, from now on, that there is one."""
-        name_key(self.path)
-        if self._lock is not None and not os.fstat(self._lock).st_size:
-            os.write(self._lock, b"a ledger is here\n")
-            os.fsync(self._lock)
-
-    def _name_log(self) -> None:
-        """Put the log's name on the disk before the first commit of this process.
-
-        SQLite does so with its first commit, and goes on where the disk reports an error then: a power cut could take
-        the log away, with all that was waited for.
-        """
-        if not self._log_named:
-            sync_folder(self.path.parent)
-            self._log_named = True
-
-    def _refuse_replaced(self) -> None:
-        """Refuse to write into a file that has another name by now, or none: whoever opens the ledger misses that.
-
-        So is one that somebody else has written into: what is committed behind that may not be found again.
-        """
-        for file, known in tuple(self._held.items()):
-            if not stands(file, known):
-                raise LedgerIntegrityError(
-                    f"{file.name} was removed or replaced, or got a second name, while the ledger was open; restore "
-                    "the newest ledger and anchor together"
-                )
-            if self._noted and not stands(file, known, whole=True):
-                raise LedgerIntegrityError(
-                    f"{file.name} was written into by somebody else while the ledger was open; see what, and restore "
-                    "the newest ledger and anchor together"
-                )
-        self._anchor.hold()
-
-    def _note_files(self) -> None:
-        """Note the database and its log as they are now, after a write of this process."""
-        log = beside(self.path, "-wal")
-        self._held |= {file: file.stat() for file in (self.path, log) if file in self._held or self.commits}
-        self._noted = True
-
-    def _refuse_what_is_missing(self, anchor: Head | None) -> None:
-        exists, log = self.path.exists(), beside(self.path, "-wal").exists()
-        if anchor is None and (exists or log):
-            raise LedgerIntegrityError(_NO_ANCHOR)
-        if anchor is None and had_ledger(self.path):
-            raise LedgerIntegrityError(both_missing(self.path))
-        if anchor == GENESIS and had_ledger(self.path):  # no process of ours leaves these two together
-            raise LedgerIntegrityError(
-                f"the anchor of {self.path.name} says that nothing was ever written, but its lock file or its key says "
-                "that something was: the anchor was replaced; restore the newest ledger and anchor together"
-            )
-        if anchor not in (None, GENESIS) and not (exists and self.path.stat().st_size):
-            raise LedgerIntegrityError(
-                f"the ledger {self.path.name} was deleted or emptied, but not its anchor; restore the newest ledger"
-            )
+            if hasattr(self, "_files"):  # else it was refused at once
+                self.close()
 
     def _connect(self, *, new: bool) -> None:
-        if new:
-            os.close(opened(self.path))
-        self.path.chmod(0o600)
-        self._held[self.path] = self.path.stat()
+        self._files.hold_database(new=new)
         connection = self._connection = sqlite3.connect(
             self.path, timeout=0, isolation_level=None, check_same_thread=False
         )
@@ -296,11 +206,7 @@ class SqliteStore:
         connection.execute("COMMIT")
         if tables != [_SCHEMA] or connection.execute("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
             raise LedgerIntegrityError(f"{self.path.name} is not a ledger, or its tables were altered")
-        if not stands(self.path, self._held[self.path]):
-            raise LedgerIntegrityError(f"{self.path.name} was replaced while it was opened; open it again")
-        if new:
-            self._name_log()
-        self._note_files()
+        self._files.note_opened(new=new)
 
     def _open_connection(self) -> sqlite3.Connection:
         if self._connection is None:
@@ -315,7 +221,7 @@ class SqliteStore:
             raise
         except (OSError, sqlite3.Error, sqlite3.Warning) as error:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-                raise LedgerBusy(_BUSY.format(self.path)) from error
+                raise LedgerBusy(BUSY.format(self.path)) from error
             if done == "opened" and _is_forbidden(error):
                 raise PreconditionFailed(
                     f"no permission to open the ledger {self.path}: even to read it, its folder and files must be "
@@ -328,10 +234,6 @@ class SqliteStore:
             ) from error
 
 
-_NO_ANCHOR = "the ledger's anchor was deleted: whether this is the newest ledger is unknown; restore the anchor"
-_BUSY = "another process holds the ledger {}; wait until it ends, or ask the service that runs on it"
-
-
 def _is_forbidden(error: Exception) -> bool:
     codes = (sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
     return (
@@ -339,19 +241,6 @@ def _is_forbidden(error: Exception) -> bool:
         or getattr(error, "errno", None) == errno.EROFS
         or getattr(error, "sqlite_errorcode", 0) & 0xFF in codes
     )
-
-
-def _take_lock(path: Path) -> int:
-    descriptor = opened(path)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise LedgerBusy(_BUSY.format(path.with_suffix(""))) from None
-    except BaseException:
-        os.close(descriptor)
-        raise
-    return descriptor
 
 
 _OPEN: weakref.WeakSet[SqliteStore] = weakref.WeakSet()
@@ -367,9 +256,7 @@ def _forget_in_child() -> None:
         if store._connection is not None:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(store._connection))
             store._connection = None
-        if store._lock is not None:
-            os.close(store._lock)
-            store._lock = None
+        store._files.forget_lock()
     _OPEN.clear()
 
 

@@ -31,7 +31,7 @@ from quorate.data.cell_text import as_list, each, is_missing, one_column
 from quorate.data.column_cells import PublicWords
 from quorate.data.column_kinds import MISSING_MARKS, ColumnKinds, GivenKinds, column_kinds
 from quorate.data.columns import column as column_of
-from quorate.data.columns import doubles, is_plain_number, listed, refuse_other_columns, texts
+from quorate.data.columns import doubles, is_plain_number, listed, texts
 from quorate.data.declared_schema import CategoryColumn, NumberColumn
 from quorate.data.declared_schema import Schema as DeclaredSchema
 from quorate.data.dialect import PLAIN, UNREADABLE, Dialect
@@ -41,6 +41,7 @@ from quorate.data.identity import is_same_object
 from quorate.data.notation import number, number_with_comma, time_reader
 from quorate.data.rows import Rows, from_arrow, summed_cells, with_text_names
 from quorate.data.schema_encoder import declared_columns, declared_kinds, encoder_of, kinds_of
+from quorate.data.shared_schema import refuse_other_columns
 from quorate.data.unit_ids import refuse_floating_ids
 from quorate.deferred import sparse
 from quorate.errors import DataRefused, InvalidParameter, named

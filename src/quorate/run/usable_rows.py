@@ -19,6 +19,8 @@ from quorate.data import PrivateRecords, fingerprint, is_frame, kind, take, widt
 from quorate.data.canonical import row_digests
 from quorate.data.cell_text import is_missing
 from quorate.data.columns import families
+from quorate.data.declared_schema import LARGEST, NumberColumn
+from quorate.data.declared_schema import Schema as DeclaredSchema
 from quorate.data.digests import SpooledDigests, pack
 from quorate.data.rows import Rows, columns, from_arrow, n_rows, no_rows, summed_cells
 from quorate.data.stream import PartedFrame
@@ -82,6 +84,20 @@ class PrivateTable:
             rows, fits, usable = self.schema.judged(block)
             yield start, rows, fits, usable
             start += len(usable)
+
+    def as_declared(self, declared: DeclaredSchema) -> Rows:
+        """Return all rows in one frame, as their schema reads them; unbounded numbers end where leaves end."""
+        import polars as pl
+
+        free = [name for name, held in declared.columns.items() if isinstance(held, NumberColumn) and held.low is None]
+        parts = []
+        for _, rows, fits, _ in self.judged():
+            lost = {
+                name: pl.Series(~usable) for name, usable in zip(rows.columns, fits, strict=True) if not usable.all()
+            }
+            missing = (pl.when(where).then(None).otherwise(pl.col(name)).alias(name) for name, where in lost.items())
+            parts.append(rows.with_columns(missing).with_columns(pl.col(free).clip(-LARGEST, LARGEST)))
+        return pl.concat(parts)
 
     def _at_once(self, widest: int) -> int:
         texts = is_frame(self.schema.pool) and "text" in families(self.schema.pool).values()

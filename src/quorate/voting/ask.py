@@ -23,9 +23,9 @@ from quorate.mechanisms import DECLINED
 from quorate.release import NEVER_ASKED
 from quorate.stored_names import stored_as
 from quorate.types import IntArray, Secret
-from quorate.voting.flow import answering_purposes, answers_left, votes_of
+from quorate.voting.flow import answering_purposes, answers_left
 from quorate.voting.inputs import Inputs, View, refuse_asked
-from quorate.voting.kept_votes import are_prompts
+from quorate.voting.kept_votes import are_prompts, votes_of
 from quorate.voting.task import Task
 from quorate.voting.without_pool import as_declared
 

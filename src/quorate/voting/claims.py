@@ -28,8 +28,8 @@ from quorate.ensemble import (
     not_looked_into,
 )
 from quorate.ensemble.linear.tiny import TinyTeacher
-from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, PrivacyWarning, keyword, named
-from quorate.findings import Finding, Outcome, frames_of_ours, not_covered, note
+from quorate.errors import DataRefused, InvalidParameter, PrivacyWarning, keyword, named
+from quorate.findings import Finding, Outcome, frames_of_ours, not_covered, note, warn_of
 from quorate.labelling.active import Strategy
 from quorate.ledger import Ledger
 from quorate.mechanisms import own_statement
@@ -42,28 +42,13 @@ from quorate.run.public_facts import PublicFacts
 from quorate.run.remarks import NAMES, TOLERATED, Names, notes_on_cells, notes_on_scales, remarks
 from quorate.run.schema import Schema
 from quorate.run.usable_rows import PrivateTable
-from quorate.types import IntArray, Secret
+from quorate.types import Secret
 from quorate.voting.inputs import Views
 from quorate.voting.kept_votes import requests
 from quorate.voting.recipe import Recipe
 from quorate.voting.task import Task
 
 SHARDS = "shards"
-
-
-def shards(task: Task, assigned: Secret[IntArray]) -> Finding:
-    """Look at the partition that the teachers are about to get. Raises PreconditionFailed if a unit could change two
-    teachers: nothing may be fitted then.
-    """
-    private = task.inputs.private.reveal()
-    n_shards = task.number_of_shards(assigned)
-    faults = check_partition(private.unit_keys, assigned, n_shards, task.key, partition=task.partition)
-    if faults:
-        raise PreconditionFailed(
-            f"the shards are not those of a {task.partition} partition: {'; '.join(sorted(faults))}. A {task.unit} "
-            "could change more than one teacher, so nothing was fitted. This is a fault of quorate; please report it"
-        )
-    return shards_are_right(task.neighbouring, task.partition)
 
 
 def shards_are_right(neighbouring: Neighbouring, partition: Partition) -> Finding:
@@ -218,9 +203,11 @@ def promise_notes(
     return Secret(remarks(lambda: notes_on_scales(rows, inputs.public, names), ids))
 
 
-def warn_of_promise(task: Task) -> None:
-    """Warn, at the line that called quorate and before any charge, of what makes the guarantee void."""
-    for finding in promise_notes(task).reveal():
+def warn_before_charge(task: Task) -> None:
+    """Warn, at the line that called quorate, of a task's cautions, and of what makes the guarantee void."""
+    void = promise_notes(task).reveal()
+    warn_of(task.recipe.cautions)
+    for finding in void:
         warnings.warn(f"{finding.code}: {finding.words}", PrivacyWarning, stacklevel=frames_of_ours())
 
 

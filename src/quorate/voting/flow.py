@@ -7,8 +7,6 @@ may be repeated; the release is not, and is never made twice.
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,16 +16,7 @@ import numpy as np
 from quorate.ambient import unwarned
 from quorate.data import public_digest, take
 from quorate.ensemble import (
-    CommandTeacher,
-    DaskScheduler,
     Ensemble,
-    Voter,
-    count_votes,
-    dump_voters,
-    gather_scores,
-    load_voters,
-    partition_rows,
-    seeds_of_units,
 )
 from quorate.errors import PreconditionFailed
 from quorate.findings import Finding
@@ -48,21 +37,13 @@ from quorate.run.drawn_pool import (
 )
 from quorate.run.drawn_rows import draw_distinct, parquet_of, pool_from
 from quorate.run.facts import Result
-from quorate.run.stage_store import CHUNK, FINISHED, NoStages, StageStore, pool_stage, stage_key
+from quorate.run.stage_store import FINISHED, NoStages, StageStore, pool_stage, stage_key
 from quorate.students import StudentData, class_probabilities
-from quorate.types import FloatArray, IntArray, Secret, Watch, derive
-from quorate.voting import claims as checks
-from quorate.voting.kept_votes import (
-    CountedChunks,
-    are_calls,
-    are_prompts,
-    can_be_counted_on_the_way,
-    trained,
-    votes_by_call,
-    votes_by_prompt,
-)
+from quorate.types import FloatArray, IntArray, Watch, derive
+from quorate.voting.claims import shards_are_right
+from quorate.voting.kept_votes import votes
 from quorate.voting.scope import scope_of
-from quorate.voting.shard_rows import learning, limit_of
+from quorate.voting.shard_rows import limit_of, shards_to_train
 from quorate.voting.task import Task
 
 OTHER_POOL = (
@@ -94,14 +75,14 @@ def run_pipeline(
     ledger.bind(task.fingerprint)
     charge = schedule(task, key or task.content_key)
     charge.check_affordable(ledger)  # a refusal comes before any work
-    shards = shards_of(task)
-    looked = checks.shards(task, shards)  # refuses before anything is fitted or charged
+    shards = shards_to_train(task)  # refuses before anything is fitted or charged
     if task.draws_pool:
         task = on_drawn_pool(task, charge.reserve(ledger), stages, see)
     queries, scheduler = task.queries, task.config.scheduler
     with nullcontext() if scheduler is None else scheduler.connected():  # so that it is refused early
-        ensemble, counts = votes(task, queries, stages, see, shards=learning(task, shards))
+        ensemble, counts = votes(task, queries, stages, see, shards=shards)
     reservation = charge.reserve(ledger)
+    finished = finished_key(task, charge.key)
     interactive = task.recipe.mechanism.takes == "votes and predictions"
     with unwarned():  # as an error, a warning would end what is charged by now
         if task.strategy is None:
@@ -116,7 +97,7 @@ def run_pipeline(
                 fewer=task.draws_pool,
             )
             if task.draws_pool:
-                stages.save(FINISHED, finished_key(task, charge.key), b"")
+                stages.save(FINISHED, finished, b"")
         else:
             adaptive = label_adaptively(
                 counts,
@@ -129,7 +110,7 @@ def run_pipeline(
                 progress=lambda done, total: see("labels", done, total),
             )
             queries, released = adaptive.rows, adaptive.released
-            stages.save(FINISHED, finished_key(task, charge.key), b"")
+            stages.save(FINISHED, finished, b"")
     see("student", 0, 1)
     student = teach(task, *spread(task, queries, released))
     see("student", 1, 1)
@@ -143,15 +124,9 @@ def run_pipeline(
         charge=charge,
         reservation=reservation,
         ensemble=ensemble,
-        checks=(looked,),
+        checks=(shards_are_right(task.neighbouring, task.partition),),
         limit=limit_of(task, student, reservation),
     )
-
-
-def shards_of(task: Task) -> Secret[IntArray]:
-    """Which teacher gets which private row, ``(n_rows,)``: a function of units' identities and the run's key."""
-    unit_keys = task.inputs.private.reveal().unit_keys
-    return partition_rows(unit_keys, task.recipe.n_teachers, task.key, partition=task.partition)
 
 
 def on_drawn_pool(task: Task, reservation: Reservation, stages: StageStore, see: Watch) -> Task:
@@ -252,69 +227,6 @@ def schedule(task: Task, key: str) -> Charge:
     )
 
 
-def votes(
-    task: Task, queries: IntArray, stages: StageStore, see: Watch, *, shards: Secret[IntArray] | None = None
-) -> tuple[Ensemble | None, Secret[Any]]:
-    """Return the teachers (where they are needed later) and what a mechanism is to look at: :func:`votes_of`."""
-    stage = "scores" if task.recipe.mechanism.takes == "scores" else "votes"
-    key = stage_key(task.key, stage, task.stage_inputs)
-    stored = stages.load(stage, key)
-    if stored is not None:
-        asked_later = teachers(task, stages, see, shards=shards) if task.recipe.online_answers else None
-        return asked_later, Secret(np.load(io.BytesIO(stored), allow_pickle=False))
-    rows = task.views.teacher(take(task.inputs.public, queries))
-    chunks = None
-    if stages.keeps and can_be_counted_on_the_way(task):
-        chunks = CountedChunks(task, stages, lambda voters: votes_of(task, Ensemble(voters, task.n_classes), rows))
-    ensemble = teachers(task, stages, see, shards=shards, chunks=chunks)
-    see = _with_stage_names(task, see)
-    declared = task.recipe.n_teachers  # in which progress is told: there may be another number of teachers
-    see("votes", 0, declared)
-    counts = votes_of(
-        task,
-        ensemble,
-        rows,
-        progress=lambda done, total: see("votes", declared * done // max(total, 1), declared),
-        scheduler=task.config.scheduler,
-        stages=stages,
-    )
-    counts = counts if chunks is None else chunks.beside(counts)
-    if stages.keeps:
-        content = io.BytesIO()
-        np.save(content, counts.reveal(), allow_pickle=False)
-        stages.save(stage, key, content.getvalue())
-    return (None if chunks else ensemble), counts  # teachers without those of counted chunks are no ensemble
-
-
-def _with_stage_names(task: Task, see: Watch) -> Watch:
-    """Have stages of teachers that train nothing before they are asked told by what is done in them."""
-    names = {}
-    if are_prompts(task):
-        names = {"teachers": "rows"}
-    elif isinstance(task.teacher, CommandTeacher) and not task.teacher.keeps_model:
-        names = {"teachers": "rows", "votes": "calls"}
-    return lambda stage, done, total: see(names.get(stage, stage), done, total)
-
-
-def votes_of(
-    task: Task,
-    ensemble: Ensemble,
-    asked: Any,
-    *,
-    progress: Callable[[int, int], None] | None = None,
-    scheduler: DaskScheduler | None = None,
-    stages: StageStore | None = None,
-) -> Secret[Any]:
-    """Votes ``(n_queries, n_classes)``, or scores ``(n_queries, n_teachers)``; `stages` keep the run's own ones."""
-    if are_prompts(task):
-        return votes_by_prompt(task, ensemble, asked, stages=stages, progress=progress)
-    if stages is not None and stages.keeps and are_calls(task):
-        return votes_by_call(task, ensemble, asked, stages=stages, progress=progress)
-    if task.recipe.mechanism.takes == "scores":
-        return gather_scores(ensemble, asked, n_jobs=task.n_jobs, progress=progress, scheduler=scheduler)
-    return count_votes(ensemble, asked, n_jobs=task.n_jobs, progress=progress, scheduler=scheduler)
-
-
 def predictions(task: Task, queries: IntArray, so_far: Released) -> FloatArray | None:
     """A student's class probabilities on all queries, from the answers so far; None before there is an answer."""
     if not so_far.answered.any():
@@ -322,59 +234,6 @@ def predictions(task: Task, queries: IntArray, so_far: Released) -> FloatArray |
     pool = task.views.student(take(task.inputs.public, queries))
     student = task.student.fit(student_data_of(task, queries, so_far, purpose="interim student"))
     return class_probabilities(student, pool, task.inputs.classes)
-
-
-def teachers(
-    task: Task,
-    stages: StageStore,
-    see: Watch,
-    *,
-    shards: Secret[IntArray] | None = None,
-    chunks: CountedChunks | None = None,
-) -> Ensemble:
-    """Train the teachers chunk by chunk, so that a killed run goes on from the last whole chunk; `shards`: looked at.
-    `chunks` counts votes of teachers that are not stored, nor returned.
-    """
-    n_teachers, see = task.recipe.n_teachers, _with_stage_names(task, see)
-    if shards is None:
-        shards = shards_of(task)
-        checks.shards(task, shards)
-        shards = learning(task, shards)
-    n_shards, seeds = task.number_of_shards(shards), _seeds(task, shards)
-    parts: dict[int, list[Secret[tuple[Voter, ...]]]] = {}
-    wanted: dict[int, range] = {}
-    made_from = task.stage_inputs
-    keys = {start: stage_key(task.key, _stage(start), made_from) for start in range(0, n_shards, CHUNK)}
-    for start, key in keys.items():
-        stored = stages.load(_stage(start), key)
-        if stored is None and not (chunks is not None and chunks.has(start)):
-            wanted[start] = range(start, min(start + CHUNK, n_shards))
-        parts[start] = [] if stored is None else [load_voters(stored, task.trainer)]
-    for numbers, voters in trained(task, shards, list(wanted.values()), seeds=seeds, see=see):
-        start = numbers.start // CHUNK * CHUNK
-        parts[start].append(voters)
-        if stages.keeps and numbers.stop == wanted[start].stop:
-            whole = Secret(tuple(voter for part in parts[start] for voter in part.reveal()))
-            written = dump_voters(whole, boosting=chunks is None)
-            if written is not None:  # what skops cannot write is trained again when it is needed
-                stages.save(_stage(start), keys[start], written.reveal())
-            elif chunks is not None:
-                chunks.add(start, whole)
-                parts[start] = []
-    see("teachers", n_teachers, n_teachers)
-    return Ensemble.from_chunks([part for chunk in parts.values() for part in chunk], task.n_classes)
-
-
-def _seeds(task: Task, shards: Secret[IntArray]) -> Secret[IntArray] | None:
-    """Seeds of teachers that have one unit each; None where a shard's number gives its teacher's seed."""
-    if task.partition != "unit":
-        return None
-    seeds = seeds_of_units(task.inputs.private.reveal().unit_keys, shards, task.key).reveal()
-    return Secret(np.concatenate([seeds, np.zeros(task.number_of_shards(shards) - len(seeds), dtype=np.int64)]))
-
-
-def _stage(start: int) -> str:
-    return f"teachers-{start:05d}"
 
 
 def teach(task: Task, queries: IntArray, released: Released) -> Any:

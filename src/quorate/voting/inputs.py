@@ -35,8 +35,8 @@ from quorate.data import (
     take,
 )
 from quorate.data.column_kinds import ColumnKinds, column_kinds
+from quorate.data.columns import refuse_larger
 from quorate.data.declared_schema import Schema as DeclaredSchema
-from quorate.data.feature_checks import refuse_larger
 from quorate.data.feature_maps import PoolDirections, PoolScale, SharedPatches
 from quorate.data.feature_maps.first_maps import has_patches
 from quorate.data.feature_maps.pool_coordinates import OF_IMAGES, UnitCoordinates, is_wide

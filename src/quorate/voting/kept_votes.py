@@ -14,6 +14,7 @@ row was last answered is asked again.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -21,16 +22,133 @@ import numpy as np
 
 from quorate.data import take
 from quorate.data.rows import n_rows
-from quorate.ensemble import ChatTeacher, CommandTeacher, Ensemble, Voter, train_chunk, train_elsewhere
+from quorate.ensemble import (
+    ChatTeacher,
+    CommandTeacher,
+    DaskScheduler,
+    Ensemble,
+    Voter,
+    count_votes,
+    dump_voters,
+    gather_scores,
+    load_voters,
+    train_chunk,
+    train_elsewhere,
+)
 from quorate.ensemble.teachers.prompted import Unanswered
 from quorate.ensemble.votes import BLOCK, add_votes, code_type, votes_of_each, votes_of_prompt
 from quorate.errors import TeachersSilent
 from quorate.run.stage_store import CALLED, CHUNK, COUNTED, PROMPTED, NoStages, StageStore, stage_key, votes_stage
 from quorate.types import IntArray, Secret, Watch
-from quorate.voting.shard_rows import rows_by_teacher
+from quorate.voting.shard_rows import number_of_shards, rows_by_teacher, seeds_of, shards_to_train
 from quorate.voting.task import Task
 
 ROUNDS = 4  # of calls side by side before progress is told: the last ones wait for the slowest of their fellows
+
+
+def votes(
+    task: Task, queries: IntArray, stages: StageStore, see: Watch, *, shards: Secret[IntArray] | None = None
+) -> tuple[Ensemble | None, Secret[Any]]:
+    """Return the teachers (where they are needed later) and what a mechanism is to look at: :func:`votes_of`."""
+    stage = "scores" if task.recipe.mechanism.takes == "scores" else "votes"
+    key = stage_key(task.key, stage, task.stage_inputs)
+    stored = stages.load(stage, key)
+    if stored is not None:
+        asked_later = teachers(task, stages, see, shards=shards) if task.recipe.online_answers else None
+        return asked_later, Secret(np.load(io.BytesIO(stored), allow_pickle=False))
+    rows = task.views.teacher(take(task.inputs.public, queries))
+    chunks = None
+    if stages.keeps and can_be_counted_on_the_way(task):
+        chunks = CountedChunks(task, stages, rows)
+    ensemble = teachers(task, stages, see, shards=shards, chunks=chunks)
+    see = _with_stage_names(task, see)
+    declared = task.recipe.n_teachers  # in which progress is told: there may be another number of teachers
+    see("votes", 0, declared)
+    counts = votes_of(
+        task,
+        ensemble,
+        rows,
+        progress=lambda done, total: see("votes", declared * done // max(total, 1), declared),
+        scheduler=task.config.scheduler,
+        stages=stages,
+    )
+    counts = counts if chunks is None else chunks.beside(counts)
+    if stages.keeps:
+        content = io.BytesIO()
+        np.save(content, counts.reveal(), allow_pickle=False)
+        stages.save(stage, key, content.getvalue())
+    return (None if chunks else ensemble), counts  # teachers without those of counted chunks are no ensemble
+
+
+def _with_stage_names(task: Task, see: Watch) -> Watch:
+    """Have stages of teachers that train nothing before they are asked told by what is done in them."""
+    names = {}
+    if are_prompts(task):
+        names = {"teachers": "rows"}
+    elif isinstance(task.teacher, CommandTeacher) and not task.teacher.keeps_model:
+        names = {"teachers": "rows", "votes": "calls"}
+    return lambda stage, done, total: see(names.get(stage, stage), done, total)
+
+
+def votes_of(
+    task: Task,
+    ensemble: Ensemble,
+    asked: Any,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+    scheduler: DaskScheduler | None = None,
+    stages: StageStore | None = None,
+) -> Secret[Any]:
+    """Votes ``(n_queries, n_classes)``, or scores ``(n_queries, n_teachers)``; `stages` keep the run's own ones."""
+    if are_prompts(task):
+        return votes_by_prompt(task, ensemble, asked, stages=stages, progress=progress)
+    if stages is not None and stages.keeps and are_calls(task):
+        return votes_by_call(task, ensemble, asked, stages=stages, progress=progress)
+    if task.recipe.mechanism.takes == "scores":
+        return gather_scores(ensemble, asked, n_jobs=task.n_jobs, progress=progress, scheduler=scheduler)
+    return count_votes(ensemble, asked, n_jobs=task.n_jobs, progress=progress, scheduler=scheduler)
+
+
+def teachers(
+    task: Task,
+    stages: StageStore,
+    see: Watch,
+    *,
+    shards: Secret[IntArray] | None = None,
+    chunks: CountedChunks | None = None,
+) -> Ensemble:
+    """Train the teachers chunk by chunk, so that a killed run goes on from the last whole chunk; `shards`: looked at.
+    `chunks` counts votes of teachers that are not stored, nor returned.
+    """
+    n_teachers, see = task.recipe.n_teachers, _with_stage_names(task, see)
+    shards = shards_to_train(task) if shards is None else shards
+    n_shards, seeds = number_of_shards(task, shards), seeds_of(task, shards)
+    parts: dict[int, list[Secret[tuple[Voter, ...]]]] = {}
+    wanted: dict[int, range] = {}
+    made_from = task.stage_inputs
+    keys = {start: stage_key(task.key, _stage(start), made_from) for start in range(0, n_shards, CHUNK)}
+    for start, key in keys.items():
+        stored = stages.load(_stage(start), key)
+        if stored is None and not (chunks is not None and chunks.has(start)):
+            wanted[start] = range(start, min(start + CHUNK, n_shards))
+        parts[start] = [] if stored is None else [load_voters(stored, task.trainer)]
+    for numbers, voters in trained(task, shards, list(wanted.values()), seeds=seeds, see=see):
+        start = numbers.start // CHUNK * CHUNK
+        parts[start].append(voters)
+        if stages.keeps and numbers.stop == wanted[start].stop:
+            whole = Secret(tuple(voter for part in parts[start] for voter in part.reveal()))
+            written = dump_voters(whole, boosting=chunks is None)
+            if written is not None:  # what skops cannot write is trained again when it is needed
+                stages.save(_stage(start), keys[start], written.reveal())
+            elif chunks is not None:
+                chunks.add(start, whole)
+                parts[start] = []
+    see("teachers", n_teachers, n_teachers)
+    return Ensemble.from_chunks([part for chunk in parts.values() for part in chunk], task.n_classes)
+
+
+def _stage(start: int) -> str:
+    return f"teachers-{start:05d}"
 
 
 class KeptVotes:
@@ -55,12 +173,10 @@ class KeptVotes:
 
 
 class CountedChunks:
-    """Summed votes of chunks of teachers that no file can hold; `count`: from voters to their votes."""
+    """Summed votes of chunks of teachers that no file can hold; `asked`: the rows that they vote on."""
 
-    def __init__(
-        self, task: Task, stages: StageStore, count: Callable[[Secret[tuple[Voter, ...]]], Secret[IntArray]]
-    ) -> None:
-        self._task, self._stages, self._count = task, stages, count
+    def __init__(self, task: Task, stages: StageStore, asked: Any) -> None:
+        self._task, self._stages, self._asked = task, stages, asked
         self._sums: dict[int, Secret[IntArray]] = {}
 
     def __bool__(self) -> bool:
@@ -76,7 +192,7 @@ class CountedChunks:
 
     def add(self, start: int, voters: Secret[tuple[Voter, ...]]) -> None:
         """Count and keep the votes of a whole chunk."""
-        self._sums[start] = self._count(voters)
+        self._sums[start] = votes_of(self._task, Ensemble(voters, self._task.n_classes), self._asked)
         self._stages.save(*self._place(start), self._sums[start].reveal().tobytes())
 
     def beside(self, counts: Secret[IntArray]) -> Secret[IntArray]:
@@ -164,7 +280,7 @@ def _here(
             part.codes,
             part.shards,
             numbers=part.numbers,
-            n_teachers=task.number_of_shards(shards),
+            n_teachers=number_of_shards(task, shards),
             n_classes=task.n_classes,
             key=task.key,
             seeds=seeds,
@@ -185,7 +301,7 @@ def _elsewhere(
     voters = train_elsewhere(
         task.trainer,
         rows_by_teacher(task, shards, wanted),
-        n_teachers=task.number_of_shards(shards),
+        n_teachers=number_of_shards(task, shards),
         n_classes=task.n_classes,
         key=task.key,
         seeds=seeds,

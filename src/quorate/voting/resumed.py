@@ -18,9 +18,10 @@ from quorate.ledger import Ledger
 from quorate.release import Charge
 from quorate.run.stage_store import NoStages
 from quorate.types import Secret, Watch, derive
-from quorate.voting import claims as checks
-from quorate.voting.flow import RunResult, answering_purposes, run_pipeline, schedule, shards_of, teach, teachers
-from quorate.voting.shard_rows import learning, limit_of
+from quorate.voting.claims import shards_are_right
+from quorate.voting.flow import RunResult, answering_purposes, run_pipeline, schedule, teach
+from quorate.voting.kept_votes import teachers
+from quorate.voting.shard_rows import limit_of, shards_to_train
 from quorate.voting.task import Task
 
 _FIT = "fit"
@@ -69,10 +70,9 @@ def go_on(task: Task, charge: Charge, ledger: Ledger, *, watch: Watch | None = N
         return run_pipeline(task, ledger, key=charge.key, watch=watch)
     see = watch or (lambda stage, done, total: None)
     released = stored_labels(task.recipe.mechanism, reservation, n_classes=task.n_classes)
-    shards = shards_of(task)
-    looked = checks.shards(task, shards)
+    shards = shards_to_train(task)
     owed = any(reservation.remaining(purpose) for purpose in answering_purposes(task, reservation))
-    ensemble = teachers(task, NoStages(), see, shards=learning(task, shards)) if owed else None
+    ensemble = teachers(task, NoStages(), see, shards=shards) if owed else None
     student = teach(task, task.queries, released)
     return RunResult(
         task=task,
@@ -82,6 +82,6 @@ def go_on(task: Task, charge: Charge, ledger: Ledger, *, watch: Watch | None = N
         charge=charge,
         reservation=reservation,
         ensemble=ensemble,
-        checks=(looked,),
+        checks=(shards_are_right(task.neighbouring, task.partition),),
         limit=limit_of(task, student, reservation),
     )

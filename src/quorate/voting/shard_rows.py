@@ -19,8 +19,8 @@ from quorate.data import kind, n_rows, take, width
 from quorate.data.file_reading import polars_path
 from quorate.data.fixed_types import absent_marks, fixed_types
 from quorate.data.stream import StreamedFrame, cannot_hold
-from quorate.ensemble import Partition, unit_places
-from quorate.errors import InvalidParameter, named
+from quorate.ensemble import Partition, check_partition, partition_rows, seeds_of_units, unit_places
+from quorate.errors import InvalidParameter, PreconditionFailed, named
 from quorate.labelling import PrivateLimit
 from quorate.labelling.private_sets import PLACES
 from quorate.ledger import Reservation
@@ -49,6 +49,55 @@ class ShardRows(NamedTuple):
 
     def __repr__(self) -> str:
         return "ShardRows(…)"
+
+
+def shards_to_train(task: Task) -> Secret[IntArray]:
+    """Return the shard of each row as teachers are trained on them: looked at, and without units that are held out."""
+    shards = shards_of(task)
+    check_shards(task, shards)
+    return learning(task, shards)
+
+
+def shards_of(task: Task) -> Secret[IntArray]:
+    """Which teacher gets which private row, ``(n_rows,)``: a function of units' identities and the run's key."""
+    unit_keys = task.inputs.private.reveal().unit_keys
+    return partition_rows(unit_keys, task.recipe.n_teachers, task.key, partition=task.partition)
+
+
+def check_shards(task: Task, assigned: Secret[IntArray]) -> None:
+    """Look at the partition that the teachers are about to get. Raises PreconditionFailed if a unit could change two
+    teachers: nothing may be fitted then.
+    """
+    private = task.inputs.private.reveal()
+    n_shards = number_of_shards(task, assigned)
+    faults = check_partition(private.unit_keys, assigned, n_shards, task.key, partition=task.partition)
+    if faults:
+        raise PreconditionFailed(
+            f"the shards are not those of a {task.partition} partition: {'; '.join(sorted(faults))}. A {task.unit} "
+            "could change more than one teacher, so nothing was fitted. This is a fault of quorate; please report it"
+        )
+
+
+def learning(task: Task, shards: Secret[IntArray]) -> Secret[IntArray]:
+    """Return the shard of each row, with one behind the last teacher for rows of units that are held out."""
+    if task.held is None:
+        return shards
+    return Secret(np.where(task.held.held.reveal(), task.recipe.n_teachers, shards.reveal()))
+
+
+def number_of_shards(task: Task, shards: Secret[IntArray]) -> int:
+    """K; or, where every unit has a shard of its own, their number if that is larger: as secret as the shards."""
+    if task.partition != "unit":
+        return task.recipe.n_teachers
+    return max(task.recipe.n_teachers, int(shards.reveal().max(initial=-1)) + 1)
+
+
+def seeds_of(task: Task, shards: Secret[IntArray]) -> Secret[IntArray] | None:
+    """Seeds of teachers that have one unit each; None where a shard's number gives its teacher's seed."""
+    if task.partition != "unit":
+        return None
+    seeds = seeds_of_units(task.inputs.private.reveal().unit_keys, shards, task.key).reveal()
+    return Secret(np.concatenate([seeds, np.zeros(number_of_shards(task, shards) - len(seeds), dtype=np.int64)]))
 
 
 def rows_by_teacher(task: Task, shards: Secret[IntArray], wanted: list[range]) -> Iterator[ShardRows]:
@@ -202,10 +251,3 @@ def held_out_places(task: Task, student: Any) -> Secret[IntArray]:
         key=task.key,  # each row is a unit of its own here
         n_jobs=task.n_jobs,
     )
-
-
-def learning(task: Task, shards: Secret[IntArray]) -> Secret[IntArray]:
-    """Return the shard of each row, with one behind the last teacher for rows of units that are held out."""
-    if task.held is None:
-        return shards
-    return Secret(np.where(task.held.held.reveal(), task.recipe.n_teachers, shards.reveal()))

@@ -159,12 +159,6 @@ class Task:
         read = self.n_was_read or self.rows_were_read
         return Neighbouring.of("replace" if read else change_of_one_teacher(self.partition), self.unit)
 
-    def number_of_shards(self, shards: Secret[IntArray]) -> int:
-        """K; or, where every unit has a shard of its own, their number if that is larger: as secret as the shards."""
-        if self.partition != "unit":
-            return self.recipe.n_teachers
-        return max(self.recipe.n_teachers, int(shards.reveal().max(initial=-1)) + 1)
-
     @property
     def by_position(self) -> bool:
         """Whether a unit is known by the position of its row, since no ids were given."""

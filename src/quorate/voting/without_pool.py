@@ -7,7 +7,6 @@ from typing import Any
 
 from quorate.arguments import count, one_of, real
 from quorate.data import check_classes, row_digests
-from quorate.data.declared_schema import LARGEST, NumberColumn
 from quorate.data.declared_schema import Schema as DeclaredSchema
 from quorate.data.rows import Rows, without_columns
 from quorate.ensemble import ChatTeacher, Partition
@@ -42,7 +41,7 @@ def declared_inputs(
     pool = draw_rows(declared, None, rows_to_draw(config, declared), EVENLY)
     schema = Schema.of_declared(declared, pool, config.dialect)
     table = PrivateTable.of(schema, without_columns(X, declared.dropped))
-    rows, (digests, _) = read_declared(table, declared), table.known(in_parts(watch, "private rows"))
+    rows, (digests, _) = table.as_declared(declared), table.known(in_parts(watch, "private rows"))
     called = {"label_name": config.label_name, "group_name": config.group_name}
     codes, unit_keys = labels_and_keys(y, groups, names, len(digests), **called)
     return Inputs(
@@ -60,20 +59,7 @@ def as_declared(inputs: Inputs, X: Any, *, left_out: Sequence[str] = ()) -> Rows
     assert inputs.declared is not None  # noqa: S101 - the caller's condition
     schema = Schema.of_declared(inputs.declared, inputs.public, inputs.kinds.dialect)
     X = without_columns(X, (*inputs.declared.dropped, *left_out))
-    return read_declared(PrivateTable.of(schema, X), inputs.declared)
-
-
-def read_declared(table: PrivateTable, declared: DeclaredSchema) -> Rows:
-    """Return private rows in one frame, as their schema reads them; unbounded numbers end where leaves end."""
-    import polars as pl
-
-    free = [name for name, held in declared.columns.items() if isinstance(held, NumberColumn) and held.low is None]
-    parts = []
-    for _, rows, fits, _ in table.judged():
-        lost = {name: pl.Series(~usable) for name, usable in zip(rows.columns, fits, strict=True) if not usable.all()}
-        missing = (pl.when(where).then(None).otherwise(pl.col(name)).alias(name) for name, where in lost.items())
-        parts.append(rows.with_columns(missing).with_columns(pl.col(free).clip(-LARGEST, LARGEST)))
-    return pl.concat(parts)
+    return PrivateTable.of(schema, X).as_declared(inputs.declared)
 
 
 def rows_to_draw(config: RunConfig, declared: DeclaredSchema) -> int:

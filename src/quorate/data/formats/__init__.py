@@ -7,10 +7,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from quorate.data.database import DatabaseQuery
 from quorate.data.dialect import PLAIN, Dialect
-from quorate.data.file_reading import format_of, is_partitioned
+from quorate.data.file_reading import existing_file, format_of, is_partitioned
 from quorate.data.formats.columnar import Arrow, Parquet, PartitionedParquet
 from quorate.data.formats.delimited_text import DelimitedText
 from quorate.data.formats.format import Database, Foreign, Format, Table, TableFormat, foreign, nearly, require_column
@@ -22,7 +23,7 @@ from quorate.plugins import FORMATS, added, load, package_of
 _BY_SUFFIX: dict[str, Format] = {}
 _DATABASE = Database()
 _PARTITIONED = PartitionedParquet()
-_DELIMITED = DelimitedText().suffixes
+_DELIMITED, _SPREADSHEETS = DelimitedText().suffixes, Spreadsheet().suffixes
 
 
 def register_format(new: Format) -> None:
@@ -67,9 +68,9 @@ def format_for(path: str | Path | DatabaseQuery, dialect: Dialect = PLAIN) -> Fo
     if is_partitioned(path):
         return _PARTITIONED
     suffix = format_of(path)
-    if dialect != PLAIN and is_delimited(path) and (suffix in _DELIMITED or dialect.separator):
+    if dialect != PLAIN and (suffix in _DELIMITED or (suffix == ".txt" and dialect.separator)):
         return DelimitedText(dialect)
-    if dialect != PLAIN and is_spreadsheet(path):
+    if dialect != PLAIN and suffix in _SPREADSHEETS:
         return Spreadsheet(dialect)
     if suffix not in _BY_SUFFIX and (declared := load(FORMATS, suffix.removeprefix("."))) is not None:
         [point] = added(FORMATS)[suffix.removeprefix(".")]
@@ -83,6 +84,18 @@ def format_for(path: str | Path | DatabaseQuery, dialect: Dialect = PLAIN) -> Fo
     return _BY_SUFFIX.get(suffix, _BY_SUFFIX[""])
 
 
+def place_of(path: Any) -> Any:
+    """Return what a format takes: a file that is there and may be read, where parts lie, or a query, which is asked."""
+    if isinstance(path, DatabaseQuery):
+        return path
+    return Path(path) if is_partitioned(path) else existing_file(path)
+
+
+def has_named_columns(path: str | Path | DatabaseQuery, dialect: Dialect = PLAIN) -> bool:
+    """Tell by its name, and by how text tables are written, whether a file holds a table with named columns."""
+    return isinstance(format_for(path, dialect), TableFormat)
+
+
 def is_delimited(path: str | Path | DatabaseQuery) -> bool:
     """Tell by its name whether a file may be a text table, of which its owner may say how it is written."""
     return not isinstance(path, DatabaseQuery) and format_of(path) in (*_DELIMITED, ".txt")
@@ -90,7 +103,7 @@ def is_delimited(path: str | Path | DatabaseQuery) -> bool:
 
 def is_spreadsheet(path: str | Path | DatabaseQuery) -> bool:
     """Tell by its name whether a file is one of Excel."""
-    return not isinstance(path, DatabaseQuery) and format_of(path) in Spreadsheet().suffixes
+    return not isinstance(path, DatabaseQuery) and format_of(path) in _SPREADSHEETS
 
 
 def table_suffixes() -> list[str]:
@@ -112,9 +125,11 @@ __all__ = [
     "Table",
     "TableFormat",
     "format_for",
+    "has_named_columns",
     "is_delimited",
     "is_spreadsheet",
     "nearly",
+    "place_of",
     "reader_of",
     "register_format",
     "require_column",

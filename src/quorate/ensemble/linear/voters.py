@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from quorate.data.rows import is_plain_float_matrix, kind
+from quorate.data.rows import is_plain_float_matrix
+from quorate.deferred import sparse
 from quorate.ensemble.teachers.classifier import ClassifierVoter
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ def _count_rows(
     """Count models that know the same classes, ``(n_codes, n_rows)``, and add to the rows that each leaves open."""
     counts = np.zeros((n_codes, rows.shape[0]), dtype=np.int64)
     norms = np.maximum(_row_norms(rows), _SHORTEST)
-    with_one = None if kind(rows) == "sparse" else _with_one(rows)
+    with_one = None if _is_sparse(rows) else _with_one(rows)
     for alike in group:
         scores = _scores(alike, rows, with_one)
         votes = _votes_by_sign if scores.shape[0] == 1 else _votes_by_largest
@@ -167,7 +168,7 @@ def _bounds(rows: Any, norms: FloatArray, lengths: Any, largest: Any) -> FloatAr
 def _most_terms(rows: Any) -> int:
     """Return how many products a score adds up, at most: more than there are columns, where one has several cells."""
     n_columns = int(rows.shape[1])
-    if kind(rows) != "sparse" or rows.has_canonical_format:
+    if not _is_sparse(rows) or rows.has_canonical_format:
         return n_columns
     return max(n_columns, int(np.diff(rows.indptr).max(initial=0)))
 
@@ -216,8 +217,12 @@ def _sum_of(votes: BoolArray, *, axis: int) -> ByteArray:
     return np.asarray(np.add.reduce(votes, axis=axis, dtype=np.uint8))
 
 
+def _is_sparse(rows: Any) -> bool:
+    return bool(sparse.issparse(rows))
+
+
 def _row_norms(rows: Any) -> FloatArray:
-    if kind(rows) == "sparse":
+    if _is_sparse(rows):
         if not rows.has_canonical_format:  # cells of one column that cancel are added up by the product all the same
             rows = rows.copy()
             rows.data = np.abs(rows.data)  # abs(rows) adds them up first

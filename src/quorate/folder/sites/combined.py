@@ -26,10 +26,10 @@ from quorate.folder.folder import RunFolder
 from quorate.folder.labelled_rows import Evaluation
 from quorate.folder.prepared import publish_run
 from quorate.folder.published import published_files, refuse_filled, write_copies
-from quorate.folder.settings import no_file
 from quorate.folder.sites.settings import Site, SitesData, SitesSettings, read_sites_settings
 from quorate.folder.sites.signed_votes import Queries, SignedVotes, Statement, read_queries, same_classes, verified
 from quorate.folder.student_rows import student_file
+from quorate.folder.table_source import no_file
 from quorate.folder.tables import texts_of
 from quorate.folder.votes_file import VotesFile
 from quorate.labelling import Released
