@@ -353,3 +353,31 @@ def test_a_pool_in_which_no_column_varies_is_planned_for_without_sums():
 
     plan = plan_on(before, ReadSchema.of_declared(DECLARED, pool, PLAIN), no_sums)
     assert plan.settings.rounds == before.fixed.rounds
+
+
+def test_what_is_said_of_sums_over_pairs_is_what_is_paid_for():
+    how = {"neighbours": "add-or-remove", "n_units": 20_000, "epsilon": 1.0, **GIVEN}
+    before, without = (before_pool(DECLARED, "kernels", paired=paired, **how) for paired in (True, False))
+    sigma = before.pairs.sigma / B**2  # of a row whose squared length is 1
+    assert before.noise_of_pairs == pytest.approx(sigma, rel=1e-12)
+    assert before.facts["sums_over_pairs"] == {
+        "pairs": before.pairs.n_pairs,
+        "noise": before.noise_of_pairs,
+        "share": before.of_pairs,
+    }
+    assert "sums_over_pairs" not in without.facts
+    assert f"at most {before.pairs.n_pairs} pairs of columns" in before.released_in_words
+    percent = f"{100 * before.of_pairs:.0f}"
+    for said in (before.step[1], before.described(None)):
+        assert f"Noisy sums over pairs of columns take another {percent}" in said.replace("\N{NO-BREAK SPACE}", " ")
+    for said in (without.step[1], without.described(None), without.released_in_words):
+        assert "pairs" not in said
+
+
+@pytest.mark.xfail(strict=True, reason="so little ε is refused, with sums over pairs alone")
+@pytest.mark.parametrize("eps", [0.01, 1e-4, 1e-6])
+def test_sums_over_pairs_take_no_budget_away_that_was_enough(eps):
+    how = {"neighbours": "add-or-remove", "n_units": 10**6, "epsilon": eps, **GIVEN}
+    wide = Schema(dict.fromkeys("abcd", (-4.0, 4.0)))
+    before_pool(wide, "kernels", paired=False, **how)
+    before_pool(wide, "kernels", **how)
