@@ -125,8 +125,8 @@ class BeforePool(PoolPlan):
     @property
     def _pairs_in_words(self) -> str:
         return (
-            f"Noisy sums over pairs of columns take another {percent(self.of_pairs)}: they tell which columns go "
-            "together, and coordinates follow from that"
+            f"Noisy sums over pairs of columns take another {percent(self.of_pairs)}: where they show which columns go "
+            "together, coordinates follow from that"
         )
 
     @property

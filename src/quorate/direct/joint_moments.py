@@ -16,6 +16,7 @@ Péché (2005); Benaych-Georges and Nadakuditi (2011), Theorem 2.1, for a deform
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from math import sqrt
 from typing import Any, Final
 
@@ -29,10 +30,12 @@ from quorate.data.feature_maps.exact import squared_lengths
 from quorate.data.pool_moments import MOST_EIGENPAIRS, PoolMoments
 from quorate.data.schema_encoder import encoded_width
 from quorate.ledger import Reservation
-from quorate.mechanisms.pair_sums import LENGTH, NoisyPairSums, bounded, pair_sums
+from quorate.mechanisms.pair_sums import LENGTH, NoisyPairSums, bounded, moved_by, pair_sums
 from quorate.noise import NoiseSource
+from quorate.noise.source import MAX_SCALE
 from quorate.release import DrawnBlock, release
 from quorate.release.charge import PAIR_SUMS
+from quorate.run.drawn_pool import stated_coordinates
 from quorate.run.usable_rows import UsableRows
 from quorate.types import BoolArray, FloatArray, IntArray, Secret
 
@@ -49,13 +52,13 @@ def pairs_of(declared: Schema, mu: float, *, n_units: int, neighbours: Relation)
     """Return what is released of pairs of columns, by public facts alone, and its share of `mu`²: the least of .05 to
     .1 whose noise is well below the largest eigenvalue that there can be; (None, 0) where noise would hide it all.
     """
-    whole = NoisyPairSums(min(encoded_width(declared), MOST_COLUMNS) + 1, mu, neighbours)
-    edge = 2 * whole.sigma / LENGTH**2 / n_units * sqrt(whole.n_columns)  # of rows whose squared length is 1
+    n_columns = min(encoded_width(declared), MOST_COLUMNS) + 1
+    edge = 2 * moved_by(neighbours) / LENGTH**2 / mu / n_units * sqrt(n_columns)  # of rows whose squared length is 1
     percents = range(round(100 * LEAST_SHARE), round(100 * MOST_SHARE))
     share = next((percent / 100 for percent in percents if edge <= _CLEAR * sqrt(percent / 100)), MOST_SHARE)
-    if edge >= _USEFUL_BELOW * sqrt(share):
+    if edge >= _USEFUL_BELOW * sqrt(share) or moved_by(neighbours) / (mu * sqrt(share)) > MAX_SCALE:
         return None, 0.0
-    return replace(whole, mu=mu * sqrt(share)), share
+    return NoisyPairSums(n_columns, mu * sqrt(share), neighbours), share
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,6 +92,12 @@ class PairColumns:
     def n_pairs(self) -> int:
         """How many pairs of them there are."""
         return len(self) * len(self.places) // 2
+
+    @property
+    def digest(self) -> str:
+        """Hash of what sums are over, but for the last bits of units, which another machine may compute otherwise."""
+        units = np.concatenate([self.means, self.spreads, [self.longest]]).astype(np.float32)
+        return blake2b(self.places.astype(np.int64).tobytes() + units.tobytes(), digest_size=16).hexdigest()
 
     def standardised(self, features: FloatArray) -> FloatArray:
         """Return features ``(n_rows, n_features)`` in units of the pool, and the constant 1 behind them."""
@@ -162,12 +171,12 @@ def release_pair_sums(
     columns: PairColumns,
 ) -> IntArray | None:
     """Release sums of products over the rows that count, one of each unit, or read those that were stored; None where a
-    process drew them and did not store them: they are never drawn again.
+    process drew them and did not store them, or stored them of other columns: they are never drawn again.
     """
     for block in reservation.blocks(PAIR_SUMS):
-        stored = np.array(() if block.answers is None else block.answers[0], dtype=np.int64)
-        return stored if len(stored) == columns.n_pairs else None
-    if not columns.n_pairs:  # of a pool in which no column varies
+        sums, digest = (None, None) if block.answers is None else block.answers
+        return np.array(sums, dtype=np.int64) if digest == columns.digest else None
+    if not columns.n_pairs or stated_coordinates(reservation):  # no column varies; or rounds began without sums
         return None
     exact = sums_over(columns, private, counted)
     actual = replace(mechanism, n_columns=len(columns))  # fewer where a column does not vary
@@ -175,7 +184,7 @@ def release_pair_sums(
     def compute(drawn: DrawnBlock) -> IntArray:
         return actual.release(exact.reveal(), drawn.noise(noise))
 
-    _, noisy = release(reservation, PAIR_SUMS, 1, compute, record=lambda sums: [sums.tolist()])
+    _, noisy = release(reservation, PAIR_SUMS, 1, compute, record=lambda sums: [sums.tolist(), columns.digest])
     return noisy
 
 

@@ -236,6 +236,12 @@ def _contributions(task: DirectTask) -> Finding:
     )
 
 
+_OF_PAIRS: Final = (
+    " Sums over pairs of columns were charged with the counts, and coordinates follow from stored ones alone. Sums "
+    "that are lost when a process ends are not drawn again; coordinates follow from the drawn rows then."
+)
+
+
 def _drawn_pool(drawn: DrawnPool) -> Finding:
     released = drawn.released
     lost = released is not None and released.lost is not None
@@ -247,6 +253,7 @@ def _drawn_pool(drawn: DrawnPool) -> Finding:
         "noise, were charged with the rounds, and each level was stored before it opened the next. Rows were drawn "
         "from stored counts, each column by itself. They are not people, and were not compared with the private ones: "
         "rows of few categories agree by chance, and the answer would tell of private rows."
+        + ("" if drawn.before.pairs is None else _OF_PAIRS)
         + (" One level was lost when a process ended; it counts as zeros, and was not drawn again." if lost else ""),
     )
 

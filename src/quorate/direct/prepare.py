@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -19,7 +20,7 @@ from quorate.direct.config import DirectConfig, as_asked, charge_beginning, draw
 from quorate.direct.plan import DirectPlan, plan_direct, plan_without_pool
 from quorate.direct.stored import BegunRun, load_plan
 from quorate.direct.task import DirectTask
-from quorate.errors import InvalidParameter, named
+from quorate.errors import InvalidParameter, PreconditionFailed, QuorateError, named
 from quorate.noise import NoiseSource
 from quorate.release.charge import client_of, floor_budget
 from quorate.release.session import LedgerTerms
@@ -48,16 +49,53 @@ def prepare_direct(
     key: Secret[bytes] | None = None,
     watch: Watch | None = None,
 ) -> DirectTask:
-    """Check all that may be refused, which are public facts alone, and fix everything before the first round. `stages`,
-    `terms`: where the plan of an earlier process may be found; those of the ledger to charge, by default of a new one.
-    `key`: the run's, where it is another than that of the fingerprint. `watch`: of each pass over the private rows.
-    Raises InvalidParameter, DataRefused if an argument, the pool or the columns are wrong. No private value decides on
-    it; PreconditionFailed if the ledger's earlier charges are for a change of one unit that this run cannot be for.
+    """Check all that may be refused, which are public facts alone, and fix everything before the first round. A run
+    that was begun when a default was another one goes on as it was charged.
+
+    `stages`, `terms`: where the plan of an earlier process may be found; those of the ledger to charge, by default of a
+    new one. `key`: the run's, where it is another than that of the fingerprint. `watch`: of each pass over the private
+    rows. Raises InvalidParameter, DataRefused if an argument, the pool or the columns are wrong. No private value
+    decides on it; PreconditionFailed if the ledger's earlier charges are for a change of one unit that this run cannot
+    be for.
     """
-    config = as_asked(config, public)
+    config, terms = as_asked(config, public), terms or LedgerTerms()
     arguments: dict[str, Any] = {"public": public, "groups": groups, "fingerprint_key": fingerprint_key, "noise": noise}
-    if (begun_task := _begun_otherwise(config, X, y, stages=stages, terms=terms, **arguments)) is not None:
-        return begun_task
+    prepare = partial(_prepare, X=X, y=y, **arguments, stages=stages or NoStages(), terms=terms, key=key)
+    earlier = _earlier(config, public) if terms.charged else ()
+    refusal: QuorateError | None = None
+    try:
+        task = prepare(config=config, watch=watch)
+        if not earlier or _is_charged(task, terms):
+            return task
+    except (InvalidParameter, PreconditionFailed) as refused:
+        if not earlier:
+            raise
+        refusal = refused
+    for other in earlier:
+        with suppress(InvalidParameter, PreconditionFailed):  # a schema that could not be declared then
+            begun = prepare(config=other, watch=None)
+            if _is_charged(begun, terms):
+                return replace(begun, left_marginals_open=other.marginals == 0)
+    if refusal is not None:
+        raise refusal
+    return task
+
+
+def _prepare(
+    config: DirectConfig,
+    *,
+    X: Any,
+    y: Any,
+    public: Any,
+    groups: Any | None,
+    fingerprint_key: Secret[bytes],
+    noise: NoiseSource,
+    stages: StageStore,
+    terms: LedgerTerms,
+    key: Secret[bytes] | None,
+    watch: Watch | None,
+) -> DirectTask:
+    """Prepare a task by one configuration, whatever was charged by others."""
     budget: dict[str, Any] = dict(zip(("epsilon", "delta"), floor_budget(config.epsilon, config.delta), strict=True))
     classes = check_classes(config.classes) if config.target_range is None else ()
     declared = None if config.n_records is None else count("n_records", config.n_records, at_least=1)
@@ -66,7 +104,7 @@ def prepare_direct(
     refuse_forms(X, y, groups, public)
     config, drawn = _with_default_named(config, public)
     table = PrivateTable.of(schema, X if drawn is None else without_columns(X, drawn.dropped))
-    stages, terms, most = stages or NoStages(), terms or LedgerTerms(), most_held(config.memory)
+    most = most_held(config.memory)
     place = {"folder": stages.private, "most": most // 16}  # hashes of rows take less memory than coordinates
     run_key = fingerprint_key if key is None else key
     how: dict[str, Any] = {"asked": config, "classes": classes, "budget": tuple(budget.values()), "unit": unit}
@@ -130,30 +168,15 @@ def _with_default_named(config: DirectConfig, public: Any) -> tuple[DirectConfig
     return config, drawn
 
 
-def _begun_otherwise(config: DirectConfig, X: Any, y: Any, **how: Any) -> DirectTask | None:
-    """Return the task of a run that was begun when a default was another one: it goes on as it was charged. A schema
-    had no marginals once, and then no sums over pairs; no round of a number counted targets, and then they counted by
-    another rule.
+def _earlier(config: DirectConfig, public: Any) -> list[DirectConfig]:
+    """Return what the same wishes meant by earlier defaults, the newest first. A schema had no sums over pairs, and
+    before that no marginals; no round of a number counted targets once, and then they counted by another rule.
     """
-    terms: LedgerTerms | None = how["terms"]
-    if terms is None or not terms.charged:
-        return None
-    if config.target_range is not None and config.located:
-        task = prepare_direct(replace(config, located=config.located - 1), X, y, **how)
-        return task if _is_charged(task, terms) else None
-    if not draws_pool(config, how["public"]):
-        return None
-    if config.paired:
-        task = prepare_direct(replace(config, paired=False), X, y, **how)
-        if _is_charged(task, terms):
-            return task
-    if config.marginals is not None or not config.paired:
-        return None
-    try:
-        task = prepare_direct(replace(config, marginals=0), X, y, **how)
-    except InvalidParameter:  # a schema that could not be declared then
-        return None
-    return replace(task, left_marginals_open=True) if _is_charged(task, terms) else None
+    rules = range(config.located, -1, -1) if config.target_range is not None else [config.located]
+    if not draws_pool(config, public):
+        return [replace(config, located=rule) for rule in rules[1:]]
+    shares = [config.marginals] if config.marginals is not None else [None, 0]
+    return [replace(config, located=rule, marginals=share, paired=False) for share in shares for rule in rules]
 
 
 def _is_charged(task: DirectTask, terms: LedgerTerms) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 
 from quorate.accounting import Event
 from quorate.accounting.neighbouring import N_IS_PUBLIC, ONE_RECORD, Neighbouring, Relation
+from quorate.ambient import unwarned
 from quorate.data import kind
 from quorate.data.feature_maps import FittedTransformer
 from quorate.data.rows import Rows
@@ -229,6 +230,7 @@ class DirectTask(CellTask):
             if asked_for_these and not same and self.goes_on(reservation):
                 raise PreconditionFailed(_RECOMPUTED)
 
+    @unwarned()  # as an error, a warning would end what is charged by now
     def on(self, pool: Rows, reservation: Reservation) -> DirectTask:
         """Return the task with the pool that was drawn for it: its columns, coordinates, and rows in them. Sums over
         pairs of columns are released, or read, on the way.

@@ -231,7 +231,7 @@ class PrivateClassifier(EitherMethod, VoteArguments, Arguments):
         schema : Schema or mapping of str to declaration, optional
             Where there are no public rows: what the columns of the frame hold, as :class:`~quorate.Schema` takes it. A
             tenth of the budget pays for noisy counts of each column, in the same charge, and rows drawn from them are
-            the public ones.
+            the public ones. By the direct method up to another tenth pays for noisy sums over pairs of columns.
 
         Raises
         ------

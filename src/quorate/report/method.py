@@ -306,7 +306,7 @@ class ByRounds:
             basis = (
                 "There was no public pool: coordinates follow from rows that were drawn from noisy counts of each "
                 "column, which are part of the charge; they are not people."
-                + (" Noisy sums over pairs of columns, charged too, told which columns go together." if paired else "")
+                + (" They follow from noisy sums over pairs of columns, too, which were charged." if paired else "")
             )
         elif not setup.n_public:
             basis = "Settings follow from public facts alone; there was no public pool."
