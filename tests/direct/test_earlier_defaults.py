@@ -1,0 +1,103 @@
+"""A run that was begun by earlier defaults goes on as it was charged, whichever they were."""
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+from quorate import PrivateLogisticRegression, PrivateRegressor, PublicPool
+from quorate.direct import prepare
+from quorate.direct.task import DirectTask
+from quorate.ledger import Budget, Ledger
+
+pytestmark = pytest.mark.filterwarnings("ignore::quorate.errors.QuorateWarning")
+
+N = 400
+SCHEMA = {"age": (0.0, 100.0), "bmi": (10.0, 60.0), "sex": ["F", "M"]}
+
+
+def people():
+    rng = np.random.default_rng(0)
+    age = rng.uniform(0, 100, N)
+    return pl.DataFrame({"age": age, "bmi": 15 + age / 5 + rng.normal(0, 2, N), "sex": rng.choice(["F", "M"], N)})
+
+
+def model_of(kind, ledger, seed, **more):
+    common = {"epsilon": 2.0, "delta": 1e-5, "n_records": N, "ledger": ledger, "unsafe_noise_seed": seed, **more}
+    if kind == "number":
+        return PrivateRegressor(method="direct", target_range=(0, 100), **common)
+    return PrivateLogisticRegression(classes=["low", "high"], **common)
+
+
+def fit(kind, ledger, seed, public=False, **more):
+    X = people()
+    y = X["age"].to_numpy() if kind == "number" else np.where(X["age"] > 50, "high", "low")
+    rows = {"public": PublicPool(X[:150])} if public else {"schema": SCHEMA}
+    return model_of(kind, ledger, seed, **more).fit(X, y, **rows)
+
+
+EARLIER = [
+    ("classes", {"paired": False}),
+    ("number", {"paired": False}),
+    ("number", {"paired": False, "located": 1}),
+    ("number", {"paired": False, "located": 0}),
+    ("classes", {"marginals": 0}),
+    ("number", {"marginals": 0}),
+    ("number", {"marginals": 0, "located": 1}),
+]
+
+
+@pytest.mark.default_cases(2)
+@pytest.mark.parametrize("seed", [3, None])
+@pytest.mark.parametrize(("kind", "earlier"), EARLIER)
+def test_a_fit_that_was_begun_by_earlier_defaults_goes_on_with_its_charge_and_rounds(monkeypatch, kind, earlier, seed):
+    ledger = Ledger(budget=Budget(10.0, 1e-4))
+    with monkeypatch.context() as before:
+        asked = prepare.as_asked
+        before.setattr(prepare, "as_asked", lambda config, public: replace(asked(config, public), **earlier))
+        begun = fit(kind, ledger, seed)
+    (charged,) = ledger.reservations()
+    entries = ledger.head.sequence
+    again = fit(kind, ledger, seed)
+    assert [reservation.id for reservation in ledger.reservations()] == [charged.id]
+    assert ledger.head.sequence == entries  # nothing was drawn
+    X = people()
+    assert (begun.predict(X) == again.predict(X)).all()
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("seed", [3, None])
+def test_units_that_were_held_out_by_earlier_defaults_stay_held_out(monkeypatch, seed):
+    ledger = Ledger(budget=Budget(10.0, 1e-4))
+    held = []
+    of = DirectTask.charge_on
+    monkeypatch.setattr(
+        DirectTask,
+        "charge_on",
+        lambda task, ledger: (held.append(task.held.held.reveal().tolist()), of(task, ledger))[1],
+    )
+    with monkeypatch.context() as before:
+        asked = prepare.as_asked
+        before.setattr(prepare, "as_asked", lambda config, public: replace(asked(config, public), paired=False))
+        fit("classes", ledger, seed, calibration_share=0.3)
+    fit("classes", ledger, seed, calibration_share=0.3)
+    assert len(ledger.reservations()) == 1
+    assert held[0] == held[-1]
+
+
+def test_what_is_refused_is_refused_whatever_the_ledger_holds():
+    ledger = Ledger(budget=Budget(10.0, 1e-4))
+    fit("classes", ledger, 3)
+    entries = ledger.head.sequence
+    with pytest.raises(ValueError, match="rounds must be"):
+        fit("classes", ledger, 3, rounds=0)
+    assert ledger.head.sequence == entries
+
+
+def test_a_tiny_budget_is_refused_by_its_own_name_or_taken():
+    for epsilon in (1e-3, 3e-5):
+        fit("classes", Ledger(budget=Budget(1.0, 1e-5)), 3, epsilon=epsilon, delta=1e-9)
+    with pytest.raises(ValueError, match="epsilon") as refusal:
+        fit("classes", Ledger(budget=Budget(1.0, 1e-5)), 3, epsilon=1e-9, delta=1e-9)
+    assert "mu" not in str(refusal.value)
