@@ -174,7 +174,7 @@ def release_pair_sums(
     process drew them and did not store them, or stored them of other columns: they are never drawn again.
     """
     for block in reservation.blocks(PAIR_SUMS):
-        sums, digest = (None, None) if block.answers is None else block.answers
+        sums, digest = (None, None) if block.answers is None else block.answers[0]
         return np.array(sums, dtype=np.int64) if digest == columns.digest else None
     if not columns.n_pairs or stated_coordinates(reservation):  # no column varies; or rounds began without sums
         return None
@@ -184,7 +184,7 @@ def release_pair_sums(
     def compute(drawn: DrawnBlock) -> IntArray:
         return actual.release(exact.reveal(), drawn.noise(noise))
 
-    _, noisy = release(reservation, PAIR_SUMS, 1, compute, record=lambda sums: [sums.tolist(), columns.digest])
+    _, noisy = release(reservation, PAIR_SUMS, 1, compute, record=lambda sums: [[sums.tolist(), columns.digest]])
     return noisy
 
 
