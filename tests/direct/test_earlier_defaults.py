@@ -37,20 +37,20 @@ def fit(kind, ledger, seed, public=False, **more):
     return model_of(kind, ledger, seed, **more).fit(X, y, **rows)
 
 
-EARLIER = [
-    ("classes", {"paired": False}),
-    ("number", {"paired": False}),
-    ("number", {"paired": False, "located": 1}),
-    ("number", {"paired": False, "located": 0}),
-    ("classes", {"marginals": 0}),
-    ("number", {"marginals": 0}),
-    ("number", {"marginals": 0, "located": 1}),
-]
-
-
-@pytest.mark.default_cases(2)
-@pytest.mark.parametrize("seed", [3, None])
-@pytest.mark.parametrize(("kind", "earlier"), EARLIER)
+@pytest.mark.default_cases(1)
+@pytest.mark.parametrize(
+    ("kind", "earlier", "seed"),
+    [
+        ("classes", {"paired": False}, 3),
+        ("classes", {"paired": False}, None),
+        ("number", {"paired": False}, None),
+        ("number", {"paired": False, "located": 1}, 3),
+        ("number", {"paired": False, "located": 0}, None),
+        ("classes", {"marginals": 0}, 3),
+        ("number", {"marginals": 0}, None),
+        ("number", {"marginals": 0, "located": 1}, 3),
+    ],
+)
 def test_a_fit_that_was_begun_by_earlier_defaults_goes_on_with_its_charge_and_rounds(monkeypatch, kind, earlier, seed):
     ledger = Ledger(budget=Budget(10.0, 1e-4))
     with monkeypatch.context() as before:
@@ -60,7 +60,7 @@ def test_a_fit_that_was_begun_by_earlier_defaults_goes_on_with_its_charge_and_ro
     (charged,) = ledger.reservations()
     entries = ledger.head.sequence
     again = fit(kind, ledger, seed)
-    assert [reservation.id for reservation in ledger.reservations()] == [charged.id]
+    assert [reservation.key for reservation in ledger.reservations()] == [charged.key]
     assert ledger.head.sequence == entries  # nothing was drawn
     X = people()
     assert (begun.predict(X) == again.predict(X)).all()

@@ -374,7 +374,6 @@ def test_what_is_said_of_sums_over_pairs_is_what_is_paid_for():
         assert "pairs" not in said
 
 
-@pytest.mark.xfail(strict=True, reason="so little ε is refused, with sums over pairs alone")
 @pytest.mark.parametrize("eps", [0.01, 1e-4, 1e-6])
 def test_sums_over_pairs_take_no_budget_away_that_was_enough(eps):
     how = {"neighbours": "add-or-remove", "n_units": 10**6, "epsilon": eps, **GIVEN}

@@ -31,6 +31,7 @@ from quorate.data.schema_encoder import encoded_width
 from quorate.direct.defaults import dimension_of_blocks, outputs_of, rounds_for, wanted_dimension
 from quorate.direct.joint_moments import PairColumns, pairs_of, with_moment
 from quorate.direct.plan import (
+    COARSEST_K,
     LARGEST_SIGMA,
     DirectPlan,
     FixedRounds,
@@ -221,6 +222,8 @@ def _noise(
         return noise_for(rounds, numbers * rounds, epsilon, delta, rho=rho - zcdp(beside), neighbours=relation)
     k, sigma = noise_for(rounds, numbers * rounds, epsilon, delta, neighbours=relation)  # where there is nothing beside
     sigma = float(ceil(sigma * mu_of_gaussian(epsilon, delta) / mu))
+    while sigma > LARGEST_SIGMA and k > COARSEST_K:  # beside others rounds take more noise: on a coarser grid
+        k, sigma = k - 1, float(ceil(sigma / 2))
 
     def cost(steps: float) -> float:
         of_rounds = FixedRounds(rounds, k, steps, numbers, mu).event_for(relation)

@@ -7,7 +7,8 @@ tell of. With C the moment of standardised features and a constant, and S its no
 
     S - I = U diag(l) Uᵀ,  noise of τ on each entry, edge e = 2 τ √p (the largest eigenvalue of noise alone);
     l beyond the edge → (l + sign(l) √(l² − 4 p τ²))/2, the value whose noisy one is l; all others are 0;
-    the directions of those others share what is left of the trace, which is p; no eigenvalue is below .3
+    the directions of those others share what is left of the trace, which is p; no eigenvalue is below .3, and then the
+    diagonal is set to ones
 
 A negative l is believed where e < .8 alone: below −1 there is none. Eigenvalues beyond the edge: Baik, Ben Arous and
 Péché (2005); Benaych-Georges and Nadakuditi (2011), Theorem 2.1, for a deformed Wigner matrix.
@@ -35,7 +36,6 @@ from quorate.noise import NoiseSource
 from quorate.noise.source import MAX_SCALE
 from quorate.release import DrawnBlock, release
 from quorate.release.charge import PAIR_SUMS
-from quorate.run.drawn_pool import stated_coordinates
 from quorate.run.usable_rows import UsableRows
 from quorate.types import BoolArray, FloatArray, IntArray, Secret
 
@@ -176,7 +176,7 @@ def release_pair_sums(
     for block in reservation.blocks(PAIR_SUMS):
         sums, digest = (None, None) if block.answers is None else block.answers[0]
         return np.array(sums, dtype=np.int64) if digest == columns.digest else None
-    if not columns.n_pairs or stated_coordinates(reservation):  # no column varies; or rounds began without sums
+    if not columns.n_pairs:  # of a pool in which no column varies
         return None
     exact = sums_over(columns, private, counted)
     actual = replace(mechanism, n_columns=len(columns))  # fewer where a column does not vary

@@ -240,7 +240,8 @@ class DirectTask(CellTask):
         schema = Schema.of_declared(before.declared, pool, self.schema.kinds.dialect)
         rows = replace(private, table=PrivateTable(schema, private.table.X))
         counted, sums_of = self.drawn.counted.reveal(), None
-        if before.pairs is not None:
+        # Where coordinates were stated and no sums were drawn, rounds began without them, and none are drawn any more.
+        if before.pairs is not None and (reservation.blocks(PAIR_SUMS) or not stated_coordinates(reservation)):
             sums_of = partial(release_pair_sums, before.pairs, rows, counted, reservation, self.noise)
         return self.in_coordinates(schema, plan_on(before, schema, sums_of), private)
 

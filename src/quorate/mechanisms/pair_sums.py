@@ -21,12 +21,14 @@ from quorate.errors import InvalidParameter
 from quorate.mechanisms.marginals import SENSITIVITY
 from quorate.noise import NoiseSource, discrete_gaussian
 from quorate.noise.source import checked_scale
+from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray
 
 ROW_BITS: Final = 13  # a row is a vector of integers no longer than 2^13: sums of 2^27 rows are exact
 LENGTH: Final = 2.0**ROW_BITS
 
 
+@stored_as("quorate.mechanisms.pair_sums.NoisyPairSums")
 @dataclass(frozen=True, slots=True)
 class NoisyPairSums:
     r"""Release :math:`\sum_u x_{ui} x_{uj}` for each pair of columns i < j, with discrete Gaussian noise on each.
