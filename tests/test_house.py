@@ -145,7 +145,7 @@ NOT_RELEASED = {"audit", "experiments"}  # rooms that draw noise, and release no
 
 
 def noise_without_a_block(room, tree):
-    """Ways past :class:`quorate.release.Drawn`: blocks drawn or stored by hand, noise addressed or made by hand.
+    """Ways past :class:`quorate.release.DrawnBlock`: blocks drawn or stored by hand, noise addressed or made by hand.
 
     A learner is a mechanism of its own: it reads the noise that it was given, and divides it among steps, which it
     names by literals.

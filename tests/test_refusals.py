@@ -17,7 +17,7 @@ ECHOES = {  # name their argument where they refuse it
 }  # fmt: skip
 KNOWN = {  # where the reading above sees more than there is, and why it is none
     ("smooth.py", "release_total"): "the scale is clipped to what the sampler takes",
-    ("claims.py", "shards"): "which kinds of fault a partition has, which is a fault of the code",
+    ("shard_rows.py", "check_shards"): "which kinds of fault a partition has, which is a fault of the code",
     ("prediction.py", "_prepare"): "the number of rows and of labelled ones are public in a learner",
 }
 

@@ -16,7 +16,7 @@ from quorate.direct import task as task_module
 from quorate.direct.before_pool import before_pool, feature_map_of
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.mechanisms import NoisyMarginals
-from quorate.release.charge import COORDINATES, GRADIENT_ROUND, MARGINAL_LEVEL, PAIR_SUMS
+from quorate.release.charge import COORDINATES, GRADIENT_ROUND, MARGINAL_LEVEL
 from quorate.run.drawn_pool import RULES
 
 N = 2_000
@@ -72,8 +72,7 @@ def test_marginals_and_rounds_are_one_charge_of_the_whole_budget(fitted_by):
     assert 2.0 - 1e-6 < ledger.spent.epsilon <= 2.0
     assert isinstance(reservation.event, Composed)
     marginals = NoisyMarginals(clf._kept.task.drawn.before.marginals.partitions, 1.0, "add-or-remove")
-    pairs = {PAIR_SUMS} if clf._kept.task.drawn.before.feature_map == "kernels" else set()  # linear ones compare none
-    assert set(reservation.purposes) == {MARGINAL_LEVEL, COORDINATES, GRADIENT_ROUND} | pairs
+    assert set(reservation.purposes) == {MARGINAL_LEVEL, COORDINATES, GRADIENT_ROUND}
     assert reservation.purposes[MARGINAL_LEVEL] == marginals.n_levels == 1
     assert reservation.remaining(GRADIENT_ROUND) == 0
     assert clf.guarantee_.also[0].epsilon > clf.guarantee_.epsilon

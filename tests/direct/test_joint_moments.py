@@ -292,7 +292,7 @@ def test_indicators_that_add_up_to_one_another_are_recoloured_into_finite_rows()
 
 # --- the charge -------------------------------------------------------------------------------------------------------
 
-GIVEN = {"n_classes": 2, "delta": 1e-5}
+GIVEN = {"n_classes": 3, "delta": 1e-5}
 
 
 @pytest.mark.default_cases(2)
@@ -321,19 +321,26 @@ def test_a_ledger_that_adds_rho_is_charged_no_more_than_its_own(neighbours):
 
 
 def test_where_noise_would_hide_everything_nothing_is_reserved():
-    how = {"n_classes": 2, "delta": 1e-5, "epsilon": 1.0, "neighbours": "add-or-remove"}
+    how = {"n_classes": 3, "delta": 1e-5, "epsilon": 1.0, "neighbours": "add-or-remove"}
     few, many = (before_pool(DECLARED, "kernels", n_units=n, **how) for n in (60, 20_000))
     assert (few.pairs, few.of_pairs) == (None, 0.0)
     assert epsilon(few.event_for("add-or-remove"), 1e-5) > 1 - 1e-6
     assert many.pairs is not None
     assert before_pool(DECLARED, "linear", n_units=20_000, **how).pairs is None
     assert before_pool(DECLARED, "kernels", n_units=20_000, paired=False, **how).pairs is None
-    assert pairs_of(DECLARED, 1e-3, n_units=1_000, neighbours="replace") == (None, 0.0)
+    assert pairs_of(DECLARED, 1e-3, n_classes=3, n_units=1_000, neighbours="replace") == (None, 0.0)
+
+
+def test_two_classes_a_number_and_columns_of_words_are_not_compared():
+    words = Schema({"age": (0, 120), "ward": list("abcdef"), "sex": ["F", "M"]})
+    for declared, n_classes in ((DECLARED, 2), (DECLARED, 0), (words, 3)):
+        how = {**GIVEN, "n_classes": n_classes, "n_units": 20_000, "epsilon": 1.0, "neighbours": "add-or-remove"}
+        assert before_pool(declared, "kernels", **how) == before_pool(declared, "kernels", paired=False, **how)
 
 
 def test_the_share_is_the_least_whose_noise_is_clear():
     shares = [
-        pairs_of(DECLARED, 0.2, n_units=n, neighbours="add-or-remove")[1]
+        pairs_of(DECLARED, 0.2, n_classes=3, n_units=n, neighbours="add-or-remove")[1]
         for n in np.geomspace(10, 10**6, 60).astype(int).tolist()
     ]
     told = [share for share in shares if share]

@@ -111,7 +111,8 @@ def test_sums_that_nothing_was_reserved_for_are_not_released(monkeypatch):
 
 N = 3_000
 ROWS = people(N, 1)
-LABELS = ((ROWS["age"] - 45) / 15 + (ROWS["pulse"] - 70) / 10 > 0).cast(int).to_list()
+TOLD = (ROWS["age"] - 45) / 15 + (ROWS["pulse"] - 70) / 10
+LABELS = ((TOLD > -1).cast(int) + (TOLD > 1).cast(int)).to_list()
 
 
 @pytest.fixture
@@ -122,7 +123,7 @@ def few_rows(monkeypatch):
 
 
 def estimator(**changes):
-    given = {"classes": [0, 1], "epsilon": 2.0, "delta": 1e-5, "n_records": N, "unsafe_noise_seed": 4, "rounds": 4}
+    given = {"classes": [0, 1, 2], "epsilon": 2.0, "delta": 1e-5, "n_records": N, "unsafe_noise_seed": 4, "rounds": 4}
     return PrivateLogisticRegression(**{**given, **changes})
 
 
@@ -137,7 +138,7 @@ def test_marginals_sums_and_rounds_are_one_charge_of_the_whole_budget(few_rows):
     assert reservation.event == clf._kept.task.drawn.before.event_for("add-or-remove")
     [block] = reservation.blocks(PAIR_SUMS)
     assert len(block.answers[0][0]) > 2
-    assert clf.score(ROWS, LABELS) > 0.85
+    assert clf.score(ROWS, LABELS) > 0.6
 
 
 @pytest.mark.heavy
@@ -167,7 +168,7 @@ def test_a_fit_that_was_killed_goes_on_and_draws_nothing_again(killed_in, few_ro
             assert after.answers == theirs.answers
     same = clf.coef_.shape == whole.coef_.shape and bool((clf.coef_ == whole.coef_).all())
     assert same is (killed_in == "a statement")  # where no round was lost, the very same model
-    assert clf.score(ROWS, LABELS) > 0.8
+    assert clf.score(ROWS, LABELS) > 0.6
 
 
 @pytest.mark.heavy
@@ -192,11 +193,11 @@ def test_a_fit_that_was_begun_without_sums_goes_on_so(few_rows, tmp_path, monkey
 def test_nothing_is_refused_after_the_charge_where_no_column_varies(cells, few_rows):
     ledger = Ledger(budget=Budget(5.0, 1e-4))
     rows = pl.DataFrame({"age": cells})
-    clf = estimator(ledger=ledger).fit(rows, [0, 1] * (N // 2), schema={"age": (0, 120)})
+    clf = estimator(ledger=ledger).fit(rows, [0, 1, 2] * (N // 3), schema={"age": (0, 120)})
     [reservation] = ledger.reservations()
     assert reservation.purposes[PAIR_SUMS] == 1
     assert reservation.remaining(GRADIENT_ROUND) == 0
-    assert set(clf.predict(rows[:3])) <= {0, 1}
+    assert set(clf.predict(rows[:3])) <= {0, 1, 2}
 
 
 # --- audits: what one unit moves, by the code that releases, and twins of it -----------------------------------------

@@ -158,7 +158,7 @@ def before_pool(
     pool = plan_pool(declared, of.mu, n_units=n_units, neighbours=relation, share=share)
     pairs, of_pairs = None, 0.0
     if paired and feature_map == "kernels" and pool.share <= _MOST_COUNTED:
-        pairs, of_pairs = pairs_of(declared, of.mu, n_units=n_units, neighbours=relation)
+        pairs, of_pairs = pairs_of(declared, of.mu, n_classes=n_classes, n_units=n_units, neighbours=relation)
     left = of.mu * sqrt(1 - pool.share - of_pairs)
     for_settings = mu_for_settings(left, of.neighbours)
     n_rows = N_ROWS + sum(len(held.values) for held in _short_lists(declared))

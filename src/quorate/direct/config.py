@@ -17,6 +17,7 @@ from quorate.data.feature_maps.composed import FeatureMapName
 from quorate.data.feature_maps.first_maps import has_patches
 from quorate.data.labels import Label
 from quorate.direct.defaults import RULE
+from quorate.direct.joint_moments import compares_pairs
 from quorate.errors import InvalidParameter, named
 from quorate.ledger.budget import EPSILON_DIGITS, Composition, float_down, largest_rho
 from quorate.run.drawn_pool import N_ROWS, refuse_both
@@ -133,7 +134,7 @@ def plan_key(
         config.rounds,
         config.clip,
     )
-    if drawn and config.paired:
+    if drawn and config.paired and compares_pairs(DeclaredSchema.of(config.schema), n_classes):
         cache_inputs = (*cache_inputs, "pairs")
     if config.composition != "sum":
         cache_inputs = (*cache_inputs, config.composition)

@@ -24,7 +24,7 @@ from typing import Any, Final
 import numpy as np
 
 from quorate.accounting.neighbouring import Relation
-from quorate.data.declared_schema import Schema
+from quorate.data.declared_schema import NumberColumn, Schema
 from quorate.data.feature_maps import LinearMap
 from quorate.data.feature_maps.coordinates import Spectrum
 from quorate.data.feature_maps.exact import squared_lengths
@@ -48,10 +48,21 @@ _CLEAR, _USEFUL_BELOW = 0.03, 0.5  # edges, as parts of the largest eigenvalue t
 _STEP_BITS, _LARGEST = 10, 128.0  # standardised entries are multiples of 2^-10, cut at 128
 
 
-def pairs_of(declared: Schema, mu: float, *, n_units: int, neighbours: Relation) -> tuple[NoisyPairSums | None, float]:
+def compares_pairs(declared: Schema, n_classes: int) -> bool:
+    """Whether sums over pairs are worth their price: of more than two classes, and columns that are mostly numbers."""
+    n_numbers = sum(isinstance(held, NumberColumn) for held in declared.columns.values())
+    return n_classes > 2 and 4 * n_numbers >= encoded_width(declared)  # a number is two linear features
+
+
+def pairs_of(
+    declared: Schema, mu: float, *, n_classes: int, n_units: int, neighbours: Relation
+) -> tuple[NoisyPairSums | None, float]:
     """Return what is released of pairs of columns, by public facts alone, and its share of `mu`²: the least of .05 to
-    .1 whose noise is well below the largest eigenvalue that there can be; (None, 0) where noise would hide it all.
+    .1 whose noise is well below the largest eigenvalue that there can be; (None, 0) where they are not worth it, or
+    noise would hide it all.
     """
+    if not compares_pairs(declared, n_classes):
+        return None, 0.0
     n_columns = min(encoded_width(declared), MOST_COLUMNS) + 1
     edge = 2 * moved_by(neighbours) / LENGTH**2 / mu / n_units * sqrt(n_columns)  # of rows whose squared length is 1
     percents = range(round(100 * LEAST_SHARE), round(100 * MOST_SHARE))

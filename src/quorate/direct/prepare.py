@@ -17,6 +17,7 @@ from quorate.data.rows import without_columns
 from quorate.data.spool import most_held
 from quorate.direct.before_pool import BeforePool, DrawnPool, before_pool, feature_map_of, plan_on
 from quorate.direct.config import DirectConfig, as_asked, charge_beginning, draws_pool, rho_of, schema_of
+from quorate.direct.joint_moments import compares_pairs
 from quorate.direct.plan import DirectPlan, plan_direct, plan_without_pool
 from quorate.direct.stored import BegunRun, load_plan
 from quorate.direct.task import DirectTask
@@ -61,23 +62,24 @@ def prepare_direct(
     config, terms = as_asked(config, public), terms or LedgerTerms()
     arguments: dict[str, Any] = {"public": public, "groups": groups, "fingerprint_key": fingerprint_key, "noise": noise}
     prepare = partial(_prepare, X=X, y=y, **arguments, stages=stages or NoStages(), terms=terms, key=key)
-    earlier = _earlier(config, public) if terms.charged else ()
+    if not terms.charged:
+        return prepare(config=config, watch=watch)
+    task: DirectTask | None = None
     refusal: QuorateError | None = None
     try:
         task = prepare(config=config, watch=watch)
-        if not earlier or _is_charged(task, terms):
-            return task
     except (InvalidParameter, PreconditionFailed) as refused:
-        if not earlier:
-            raise
         refusal = refused
-    for other in earlier:
+    if task is not None and _is_charged(task, terms):
+        return task
+    for other in _earlier(config, public, task):
         with suppress(InvalidParameter, PreconditionFailed):  # a schema that could not be declared then
             begun = prepare(config=other, watch=None)
             if _is_charged(begun, terms):
                 return replace(begun, left_marginals_open=other.marginals == 0)
     if refusal is not None:
         raise refusal
+    assert task is not None  # noqa: S101 - else it was refused
     return task
 
 
@@ -168,15 +170,19 @@ def _with_default_named(config: DirectConfig, public: Any) -> tuple[DirectConfig
     return config, drawn
 
 
-def _earlier(config: DirectConfig, public: Any) -> list[DirectConfig]:
+def _earlier(config: DirectConfig, public: Any, task: DirectTask | None) -> list[DirectConfig]:
     """Return what the same wishes meant by earlier defaults, the newest first. A schema had no sums over pairs, and
     before that no marginals; no round of a number counted targets once, and then they counted by another rule.
+    `task`: by today's defaults, where it is no refusal.
     """
     rules = range(config.located, -1, -1) if config.target_range is not None else [config.located]
     if not draws_pool(config, public):
         return [replace(config, located=rule) for rule in rules[1:]]
     shares = [config.marginals] if config.marginals is not None else [None, 0]
-    return [replace(config, located=rule, marginals=share, paired=False) for share in shares for rule in rules]
+    earlier = [replace(config, located=rule, marginals=share, paired=False) for share in shares for rule in rules]
+    drawn = None if task is None else task.drawn
+    same = drawn is not None and task is not None and not compares_pairs(drawn.before.declared, task.n_classes)
+    return earlier[1:] if same else earlier  # the first is today's where no pairs are compared
 
 
 def _is_charged(task: DirectTask, terms: LedgerTerms) -> bool:

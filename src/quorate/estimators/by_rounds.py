@@ -184,8 +184,8 @@ class LearnsByRounds(ShownEstimator, RoundArguments, Arguments):
         schema : Schema or mapping of str to declaration, optional
             Where there are no public rows: what the columns of the frame hold, as :class:`~quorate.Schema` takes it:
             ``{"age": (0, 120), "sex": ["F", "M"], "income": "number", "note": "drop"}``. A tenth of the budget pays
-            for noisy counts of each column, in the same charge, and rows drawn from them are the pool; up to another
-            tenth pays for noisy sums over pairs of columns, which tell which go together.
+            for noisy counts of each column, in the same charge, and rows drawn from them are the pool. Of more than
+            two classes and mostly numbers, up to another tenth pays for noisy sums over pairs of columns.
 
         Raises
         ------

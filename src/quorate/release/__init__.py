@@ -5,8 +5,8 @@ The way of one answer::
     charge        Charge.reserve       the whole schedule, at its exact price
     cover         check_covered        that it was this mechanism which was paid for
     draw          draw, release        a block counts as given, durably
-    noise         Drawn.noise          from that block alone; the thresholds of a sparse vector: Stages
-    store         Drawn.store          durably
+    noise         DrawnBlock.noise     from that block alone; the thresholds of a sparse vector: Stages
+    store         DrawnBlock.store     durably
     answer        what release returns
     guarantee     guarantee_of         what everything on the ledger promises together
 
