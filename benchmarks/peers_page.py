@@ -395,8 +395,7 @@ REASONS: Mapping[str, str] = {
         "many dimensions as the pool has rows; a drawn pool has more rows, and loses nothing."
     ),
     "optdigits": (
-        "Without public rows, a tenth of μ² has to count 62 columns, and rows drawn column by column do not know which "
-        "pixels go together."
+        "Without public rows, four tenths of μ² have to count 62 columns, and to tell which of them go together."
     ),
     "smokers": "Always saying the commonest class has .758: models that are first say little else.",
 }
