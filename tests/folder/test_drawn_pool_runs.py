@@ -24,6 +24,7 @@ from quorate.ledger import Ledger
 from quorate.mechanisms import NoisyMarginals
 from quorate.release.charge import GRADIENT_ROUND, MARGINAL_LEVEL
 from quorate.voting import flow as votes_flow
+from quorate.voting import kept_votes
 from quorate.voting.models import teacher_named
 
 pytestmark = pytest.mark.mostly_heavy
@@ -208,7 +209,7 @@ VOTES = {
 def test_votes_without_public_rows_go_on_where_a_kill_left_them_and_are_told(make_run, cli):
     root = make_run(**VOTES)
     assert "4 rows from noisy counts of 1 column" in cli.ok("check", root).words
-    killed_in(votes_flow, "count_votes", root)
+    killed_in(kept_votes, "count_votes", root)
     kept = load_run(root).task.inputs.public
     assert cli("run", root)[0] == 0
     with Ledger(root / "ledger.db") as ledger:
