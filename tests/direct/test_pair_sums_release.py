@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 from tests.direct.test_joint_moments import COLUMNS, DECLARED, SCHEMA, B, people, rows_of
+from tests.run.test_drawn_pool import Unpaid
 
 from quorate import Budget, Ledger, PrivateLogisticRegression
 from quorate.audit import GaussianClaim, audit_mechanism
@@ -209,23 +210,6 @@ OTHER = ((0, 60.0, 200, "s"),)  # about at a right angle to it
 SPREAD = ((120, 60.0, 30, "w"),)  # over all columns
 PAIRS = {"add-or-remove": (NOBODY, SPREAD), "replace": (ONE, OTHER)}
 MU = 0.9
-
-
-class Unpaid:
-    """A reservation of which the audit asks nothing: it runs the release many times."""
-
-    def __init__(self):
-        self.drawn = -1
-
-    def blocks(self, purpose):
-        return ()
-
-    def draw(self, purpose, count):
-        self.drawn += 1
-        return SimpleNamespace(purpose=purpose, first=self.drawn, count=count)
-
-    def store(self, block, answers):
-        return None
 
 
 def with_unit(unit):

@@ -172,7 +172,7 @@ N = 4_000  # in one leaf and one value, so that its path is always opened
 
 
 class Unpaid:
-    """A reservation of which the audit asks nothing: it runs the release many thousand times."""
+    """A reservation of which the audit asks nothing: it runs the release many times."""
 
     def __init__(self):
         self.drawn = -1

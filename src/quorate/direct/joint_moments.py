@@ -3,12 +3,12 @@ r"""How columns of private rows go together: noisy sums of products of linear fe
 A pool whose columns are drawn each by itself has the right marginals and no correlations, and a whitening by it leaves
 the private rows long in the few directions in which their columns agree. What is released are sums of products of pairs
 of standardised linear features; the linear features of the pool are recoloured to have the second moment that these
-tell of. With C the moment of standardised features and a constant, and S its noisy estimate, zero on the diagonal:
+tell of. With S the noisy estimate of the moment of standardised features and a constant, but zero on the diagonal:
 
-    S - I = U diag(l) Uᵀ,  noise of τ on each entry, edge e = 2 τ √p (the largest eigenvalue of noise alone);
+    S = U diag(l) Uᵀ,  noise of τ on each entry, edge e = 2 τ √p (the largest eigenvalue of noise alone);
     l beyond the edge → (l + sign(l) √(l² − 4 p τ²))/2, the value whose noisy one is l; all others are 0;
-    the directions of those others share what is left of the trace, which is p; no eigenvalue is below .3, and then the
-    diagonal is set to ones
+    the moment is I + U diag(l) Uᵀ, where the directions of those others share what is left of the trace, p; no
+    eigenvalue is below .3, and then the diagonal is set to ones
 
 A negative l is believed where e < .8 alone: below −1 there is none. Eigenvalues beyond the edge: Baik, Ben Arous and
 Péché (2005); Benaych-Georges and Nadakuditi (2011), Theorem 2.1, for a deformed Wigner matrix.
@@ -150,12 +150,12 @@ def moment_of(noisy: FloatArray, tau: float) -> FloatArray | None:
     p = len(noisy)
     values, vectors = np.linalg.eigh(noisy)
     edge = 2 * tau * sqrt(p)
-    seen = (values > edge) | ((values < -edge) & (edge < _BELIEVED_BELOW))
-    if not seen.any():
+    clear = (values > edge) | ((values < -edge) & (edge < _BELIEVED_BELOW))
+    if not clear.any():
         return None
-    cleaned = np.where(seen, (values + np.sign(values) * np.sqrt(np.maximum(values**2 - edge**2, 0.0))) / 2, 0.0)
-    if not seen.all():  # the trace is p
-        cleaned[~seen] = max(-float(cleaned.sum()) / int((~seen).sum()), _LEAST_EIGENVALUE - 1)
+    cleaned = np.where(clear, (values + np.sign(values) * np.sqrt(np.maximum(values**2 - edge**2, 0.0))) / 2, 0.0)
+    if not clear.all():  # the trace is p
+        cleaned[~clear] = max(-float(cleaned.sum()) / int((~clear).sum()), _LEAST_EIGENVALUE - 1)
     moment = (vectors * np.maximum(1 + cleaned, _LEAST_EIGENVALUE)) @ vectors.T
     lengths = np.sqrt(np.diag(moment))
     return np.asarray(moment / lengths / lengths[:, None])
@@ -200,7 +200,9 @@ def release_pair_sums(
 
 
 def sums_over(columns: PairColumns, private: UsableRows, counted: BoolArray) -> Secret[IntArray]:
-    """Sum products over the rows that count and can be used, block by block."""
+    """Sum products over the rows that count and can be used, block by block: here, also where there are workers, since
+    a row's linear features cost little beside reading it.
+    """
     sums = np.zeros(columns.n_pairs, dtype=np.int64)
     for at, numbers in private.blocks(widest=columns.linear.n_images):
         with np.errstate(all="ignore"):  # a warning about what a private row holds would tell of it

@@ -268,12 +268,16 @@ def _preprocessing(task: DirectTask) -> Finding:
             "statement; it is published with the model. Quorate itself fitted nothing on private rows.",
             "Fit it on the public pool.",
         )
+    released = "."
+    if task.drawn is not None:
+        sums = "" if task.drawn.before.pairs is None else " and sums"
+        released = f", and of noisy counts{sums} that were charged."
     return Finding(
         code="preprocessing",
         words=question,
         outcome=Outcome.BY_CONSTRUCTION,
         evidence="Encoder, feature map, coordinates, clip and number of rounds are functions of public facts"
-        + ("." if task.drawn is None else ", and of noisy counts and sums that were charged."),
+        + released,
     )
 
 
