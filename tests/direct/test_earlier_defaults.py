@@ -67,6 +67,16 @@ def test_a_fit_that_was_begun_by_earlier_defaults_goes_on_with_its_charge_and_ro
     assert (begun.predict(X) == again.predict(X)).all()
 
 
+@pytest.mark.parametrize(
+    ("kind", "rate", "more"),
+    [("classes", 6, {}), ("two classes", 6, {}), ("number", 4, {}), ("classes", 4, {"feature_map": "linear"})],
+)
+def test_steps_are_longer_on_a_drawn_pool_beside_kernels_where_classes_are_predicted(kind, rate, more):
+    model = fit(kind, Ledger(budget=Budget(10.0, 1e-4)), 3, **more)
+    assert model._kept.task.plan.settings.rate == rate
+    assert f"times the rate {rate}" in " ".join(model._kept.task.why)
+
+
 @pytest.mark.heavy
 @pytest.mark.parametrize("seed", [3, None])
 def test_units_that_were_held_out_by_earlier_defaults_stay_held_out(monkeypatch, seed):
