@@ -14,6 +14,7 @@ from quorate.ledger import Budget, Ledger
 pytestmark = pytest.mark.filterwarnings("ignore::quorate.errors.QuorateWarning")
 
 N = 400
+NAMES = {"classes": ["low", "middle", "high"], "two classes": ["low", "high"]}
 SCHEMA = {"age": (0.0, 100.0), "bmi": (10.0, 60.0), "sex": ["F", "M"]}
 
 
@@ -27,13 +28,13 @@ def model_of(kind, ledger, seed, **more):
     common = {"epsilon": 2.0, "delta": 1e-5, "ledger": ledger, "unsafe_noise_seed": seed, **more}
     if kind == "number":
         return PrivateRegressor(method="direct", target_range=(0, 100), **common)
-    return PrivateLogisticRegression(classes=["low", "middle", "high"], **common)
+    return PrivateLogisticRegression(classes=NAMES[kind], **common)
 
 
 def fit(kind, ledger, seed, n=N, **more):
     X = people(n)
     age = X["age"].to_numpy()
-    y = age if kind == "number" else np.array(["low", "middle", "high"])[(age // 34).astype(int)]
+    y = age if kind == "number" else np.array(NAMES[kind])[(age * len(NAMES[kind]) // 101).astype(int)]
     return model_of(kind, ledger, seed, n_records=n, **more).fit(X, y, schema=SCHEMA)
 
 
@@ -41,8 +42,9 @@ def fit(kind, ledger, seed, n=N, **more):
 @pytest.mark.parametrize(
     ("kind", "earlier", "seed"),
     [
-        ("classes", {"paired": False}, 3),
-        ("classes", {"paired": False}, None),
+        ("classes", {"rate_of_drawn": 4.0}, 3),
+        ("two classes", {"rate_of_drawn": 4.0}, None),
+        ("classes", {"rate_of_drawn": 4.0, "paired": False}, None),
         ("number", {"located": 1}, 3),
         ("number", {"located": 0}, None),
         ("classes", {"marginals": 0}, 3),
@@ -65,6 +67,16 @@ def test_a_fit_that_was_begun_by_earlier_defaults_goes_on_with_its_charge_and_ro
     assert (begun.predict(X) == again.predict(X)).all()
 
 
+@pytest.mark.parametrize(
+    ("kind", "rate", "more"),
+    [("classes", 6, {}), ("two classes", 6, {}), ("number", 4, {}), ("classes", 4, {"feature_map": "linear"})],
+)
+def test_steps_are_longer_on_a_drawn_pool_beside_kernels_where_classes_are_predicted(kind, rate, more):
+    model = fit(kind, Ledger(budget=Budget(10.0, 1e-4)), 3, **more)
+    assert model._kept.task.plan.settings.rate == rate
+    assert f"times the rate {rate}" in " ".join(model._kept.task.why)
+
+
 @pytest.mark.heavy
 @pytest.mark.parametrize("seed", [3, None])
 def test_units_that_were_held_out_by_earlier_defaults_stay_held_out(monkeypatch, seed):
@@ -78,7 +90,7 @@ def test_units_that_were_held_out_by_earlier_defaults_stay_held_out(monkeypatch,
     )
     with monkeypatch.context() as before:
         asked = prepare.as_asked
-        before.setattr(prepare, "as_asked", lambda config, public: replace(asked(config, public), paired=False))
+        before.setattr(prepare, "as_asked", lambda config, public: replace(asked(config, public), rate_of_drawn=4.0))
         fit("classes", ledger, seed, n=2_500, calibration_share=0.3)
     fit("classes", ledger, seed, n=2_500, calibration_share=0.3)
     assert len(ledger.reservations()) == 1

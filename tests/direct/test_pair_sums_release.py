@@ -177,7 +177,11 @@ def test_a_fit_that_was_begun_without_sums_goes_on_so(few_rows, tmp_path, monkey
     path = tmp_path / "ledger.db"
     with monkeypatch.context() as then:
         as_now = PrivateLogisticRegression._predicted
-        then.setattr(PrivateLogisticRegression, "_predicted", lambda model: {**as_now(model), "paired": False})
+        then.setattr(
+            PrivateLogisticRegression,
+            "_predicted",
+            lambda model: {**as_now(model), "paired": False, "rate_of_drawn": 4.0},
+        )
         begun = estimator(ledger=path, unsafe_noise_seed=None).fit(ROWS, LABELS, schema=DECLARED)
     again = estimator(ledger=path, unsafe_noise_seed=None).fit(ROWS, LABELS, schema=DECLARED)
     assert (again.coef_ == begun.coef_).all()

@@ -16,7 +16,7 @@ from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.feature_maps.composed import FeatureMapName
 from quorate.data.feature_maps.first_maps import has_patches
 from quorate.data.labels import Label
-from quorate.direct.defaults import RULE
+from quorate.direct.defaults import RATE, RATE_OF_DRAWN, RULE
 from quorate.direct.joint_moments import compares_pairs
 from quorate.errors import InvalidParameter, named
 from quorate.ledger.budget import EPSILON_DIGITS, Composition, float_down, largest_rho
@@ -34,7 +34,8 @@ class DirectConfig(MethodConfig):
     (:data:`.defaults.RULE`), by an earlier rule where a run was begun by it. `class_shares`: in the order of the
     classes. `marginals`: the share of μ² that noisy marginals get; None for the default, 0 for none: then rows are
     taken as they are, without a pool. `paired`: whether sums over pairs of columns are released beside them; not where
-    a run was begun before there were any.
+    a run was begun before there were any. `rate_of_drawn`: η of classes on a drawn pool, by an earlier default where a
+    run was begun by it.
     """
 
     classes: Any = None
@@ -45,6 +46,7 @@ class DirectConfig(MethodConfig):
     schema: Any = None
     marginals: float | None = None
     paired: bool = True
+    rate_of_drawn: float = RATE_OF_DRAWN
     rounds: int | None = None
     clip: float | None = None
     neighbours: Any = "auto"
@@ -106,6 +108,11 @@ def draws_pool(config: DirectConfig, public: Any) -> bool:
     return public is None and config.schema is not None and config.marginals != 0
 
 
+def rate_of(config: DirectConfig, n_classes: int) -> float:
+    """Return η of a run on a drawn pool: beside kernels, for classes, it is one of its own."""
+    return config.rate_of_drawn if config.feature_map == "kernels" and n_classes else RATE
+
+
 def plan_key(
     config: DirectConfig,
     schema: Schema,
@@ -136,6 +143,8 @@ def plan_key(
     )
     if drawn and config.paired and compares_pairs(DeclaredSchema.of(config.schema), n_classes):
         cache_inputs = (*cache_inputs, "pairs")
+    if drawn and (rate := rate_of(config, n_classes)) != RATE:
+        cache_inputs = (*cache_inputs, "rate", rate)
     if config.composition != "sum":
         cache_inputs = (*cache_inputs, config.composition)
     if schema.kinds.respells(schema.pool):  # else the pool reads the same as before words were public entries

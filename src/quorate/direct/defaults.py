@@ -12,7 +12,9 @@ is for adding or removing one, twice its μ stands here (:func:`quorate.direct.p
 measured on *held-out* rows of the pool, since rows that the coordinates were fitted on mislead by up to 2.3 times.
 Where a share p of the rarer of two classes is declared, the bound on d(κ) is 4p(1 - p) of that: the rare class carries
 the information, and there is less of it (decision 0073).
-η = 4 makes the first step Newton's, for the curvature of the logistic loss is at most 1/4.
+η = 4 makes the first step Newton's, for the curvature of the logistic loss is at most 1/4. Beside kernels on a drawn
+pool it is 6: private rows differ less along most of its directions, and the curvature is as much smaller (decision
+0101).
 
 Where the map is linear beside the residual of two kernels (:class:`~quorate.data.feature_maps.ResidualMap`), each block
 is whitened by itself, and d below is the sum of both effective dimensions:
@@ -50,6 +52,7 @@ RULE = 2
 RHO = {True: 0.04, False: 0.025}
 MOST_DIMENSIONS = 1_500
 RATE = 4.0
+RATE_OF_DRAWN = 6.0  # where the pool was drawn column by column
 OF_LINEAR = {True: 1.0, False: 0.75}  # of the dimensions, those of the linear block beside a residual one
 OF_CLIP = 0.8  # the clip where there are two blocks, beside that of one
 OF_NUMBER = 0.1  # the clip where a number is predicted, beside that of two classes, in widths of the whole range

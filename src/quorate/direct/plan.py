@@ -256,7 +256,7 @@ class RoundsAsked:
     classes, 2 at least; 0 where the target is a number. `rho`: what it may cost where a ledger adds ρ (zCDP), in place
     of (ε, δ). `neighbours`: the change of one unit; None where the run was begun before one could be chosen. `locate`:
     by which rule the first rounds of a number find out where targets lie (:data:`.defaults.RULE`). `rare`: the declared
-    share of the rarer of two classes. `judge`: whether one more round counts how often the model is right.
+    share of the rarer of two classes. `judge`: whether one more round counts how often the model is right. `rate`: η.
     """
 
     n_classes: int
@@ -266,6 +266,7 @@ class RoundsAsked:
     rho: float | None = None
     rounds: int | None = None
     clip: float | None = None
+    rate: float | None = None
     neighbours: Relation | None = "replace"
     rare: float | None = None
     locate: int = RULE
@@ -323,7 +324,8 @@ def plan_direct(
         settings = for_number(
             settings, n_numbers, n_units=of.n_units, mu=for_settings, rounds=paid_for, locate=of.locate
         )
-    settings = replace(settings, rounds=of.rounds or settings.rounds, clip=of.clip or settings.clip)
+    asked_for = {"rounds": of.rounds, "clip": of.clip, "rate": of.rate}
+    settings = replace(settings, **{name: value for name, value in asked_for.items() if value})
     whitening = moments.whitening(settings)
     if of.judge:
         width = min(whitening.shape[1], fixed.numbers // n_outputs) if fixed else whitening.shape[1]

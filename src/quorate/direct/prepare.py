@@ -16,7 +16,8 @@ from quorate.data.feature_maps.composed import default_map_before, feature_map_f
 from quorate.data.rows import without_columns
 from quorate.data.spool import most_held
 from quorate.direct.before_pool import BeforePool, DrawnPool, before_pool, feature_map_of, plan_on
-from quorate.direct.config import DirectConfig, as_asked, charge_beginning, draws_pool, rho_of, schema_of
+from quorate.direct.config import DirectConfig, as_asked, charge_beginning, draws_pool, rate_of, rho_of, schema_of
+from quorate.direct.defaults import RATE
 from quorate.direct.joint_moments import compares_pairs
 from quorate.direct.plan import DirectPlan, plan_direct, plan_without_pool
 from quorate.direct.stored import BegunRun, load_plan
@@ -171,18 +172,21 @@ def _with_default_named(config: DirectConfig, public: Any) -> tuple[DirectConfig
 
 
 def _earlier(config: DirectConfig, public: Any, task: DirectTask | None) -> list[DirectConfig]:
-    """Return what the same wishes meant by earlier defaults, the newest first. A schema had no sums over pairs, and
-    before that no marginals; no round of a number counted targets once, and then they counted by another rule.
-    `task`: by today's defaults, where it is no refusal.
+    """Return what the same wishes meant by earlier defaults, the newest first. A drawn pool had the rate of others,
+    before that no sums over pairs, and a schema no marginals; no round of a number counted targets once, and then they
+    counted by another rule. `task`: by today's defaults, where it is no refusal.
     """
     rules = range(config.located, -1, -1) if config.target_range is not None else [config.located]
     if not draws_pool(config, public):
         return [replace(config, located=rule) for rule in rules[1:]]
-    shares = [config.marginals] if config.marginals is not None else [None, 0]
-    earlier = [replace(config, located=rule, marginals=share, paired=False) for share in shares for rule in rules]
-    drawn = None if task is None else task.drawn
-    same = drawn is not None and task is not None and not compares_pairs(drawn.before.declared, task.n_classes)
-    return earlier[1:] if same else earlier  # the first is today's where no pairs are compared
+    of_drawn: list[dict[str, Any]] = [{}, {"rate_of_drawn": RATE}, {"rate_of_drawn": RATE, "paired": False}]
+    if config.target_range is not None:  # has neither
+        of_drawn = of_drawn[:1]
+    elif task is not None and task.drawn is not None and not compares_pairs(task.drawn.before.declared, task.n_classes):
+        of_drawn.pop()
+    if config.marginals is None:
+        of_drawn.append({"marginals": 0})
+    return [replace(config, located=rule, **then) for then in of_drawn for rule in rules][1:]
 
 
 def _is_charged(task: DirectTask, terms: LedgerTerms) -> bool:
@@ -211,7 +215,8 @@ def _planned(
     rare = share_of_rarer(config.class_shares)
     if drawn is not None:
         share = None if config.marginals is None else real("marginals", config.marginals, above=0, below=1)
-        before = before_pool(drawn, config.feature_map, share=share, paired=config.paired, rare=rare, **how)
+        how |= {"rare": rare, "rate": rate_of(config, facts["n_classes"])}
+        before = before_pool(drawn, config.feature_map, share=share, paired=config.paired, **how)
         return plan_on(before, schema), schema, before
     if public is None:
         return plan_without_pool(int(schema.numbers(schema.pool).shape[1]), **how), schema, None
