@@ -1,12 +1,11 @@
 """The page of what is left: every state, read by a strict parser (test_accessibility has a browser read them too)."""
 
-import re
 from collections import deque
 from datetime import UTC, datetime
-from itertools import pairwise
 
 import pytest
-from tests.report.test_page import Page as Parsed
+from tests.report.accessibility import Page as Parsed
+from tests.report.accessibility import faults_of
 from tests.service.conftest import rows, running
 
 from quorate.service.dashboard import MOMENTS, Drawing, History, Line, Page, State
@@ -64,9 +63,13 @@ STATES = {
 
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize("state", State)
-def test_each_state_is_said_first_in_words(state):
+def test_each_state_is_said_first_in_words_on_an_accessible_page_without_script_or_button(state):
     shown = STATES[state]
     read = Parsed(shown.html())
+    tags = {tag for tag, _ in read.seen}
+    assert not tags & {"script", "button", "form", "input", "a", "link", "img", "iframe"}
+    assert "refill" not in shown.html().replace("it is never refilled", "")
+    assert faults_of(shown.html()) == []
     assert shown.state is state
     assert str(state) in read.text()
     assert [tag for tag, _ in read.seen].count("section") == 5
@@ -77,71 +80,10 @@ def test_each_state_is_said_first_in_words(state):
     assert "verified at" in words.lower()
 
 
-@pytest.mark.default_cases(2)
-@pytest.mark.parametrize("state", State)
-def test_the_page_needs_no_script_and_has_no_button(state):
-    tags = {tag for tag, _ in Parsed(STATES[state].html()).seen}
-    assert not tags & {"script", "button", "form", "input", "a", "link", "img", "iframe"}
-    assert "refill" not in STATES[state].html().replace("it is never refilled", "")
-
-
 def test_words_of_a_run_are_escaped():
     text = page(5, title=HOSTILE).html()
     assert "<script" not in text
     assert "&lt;script&gt;" in text
-
-
-def luminance(colour):
-    """Relative luminance (WCAG 2.2)."""
-    colour = "".join(2 * digit for digit in colour[1:]) if len(colour) == 4 else colour[1:]
-    channels = [int(colour[at : at + 2], 16) / 255 for at in (0, 2, 4)]
-    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-def contrast(one, other):
-    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
-    return (light + 0.05) / (dark + 0.05)
-
-
-def faults_of(text):
-    """What a reader with a screen reader, poor eyes or a keyboard would stumble over (after the rules of axe)."""
-    read, faults = Parsed(text), []
-    tags = read.seen
-    names = [tag for tag, _ in tags]
-    if names.count("main") != 1 or names.count("h1") != 1 or "header" not in names or "footer" not in names:
-        faults.append("landmarks")
-    headings = [int(tag[1]) for tag in names if re.fullmatch(r"h[1-6]", tag)]
-    if headings[:1] != [1] or any(after > before + 1 for before, after in pairwise(headings)):
-        faults.append("order of headings")
-    attributes = dict(tags[names.index("html")][1])
-    metas = " ".join(str(a.get("content")) for tag, a in tags if tag == "meta")
-    if attributes.get("lang") != "en" or "initial-scale=1" not in metas:
-        faults.append("language or viewport")
-    ids = [a["id"] for _, a in tags if "id" in a]
-    if len(ids) != len(set(ids)):
-        faults.append("an id twice")
-    if any(a.get("aria-labelledby") not in ids for tag, a in tags if tag == "section"):
-        faults.append("a section without a name")
-    for tag, a in tags:
-        if tag == "svg" and a.get("aria-hidden") != "true" and not (a.get("role") == "img" and a.get("aria-label")):
-            faults.append("a picture without words")
-        if tag == "th" and a.get("scope") not in ("col", "row"):
-            faults.append("a head without a scope")
-    if names.count("table") != names.count("caption"):
-        faults.append("a table without a caption")
-    for scheme in re.findall(r"--paper: (#\w+); --ink: (#\w+); --muted: (#\w+)", text):
-        if min(contrast(scheme[0], other) for other in scheme[1:]) < 4.5:
-            faults.append("contrast")
-    if "prefers-color-scheme: dark" not in text:
-        faults.append("dark scheme")
-    return faults
-
-
-@pytest.mark.default_cases(3)
-@pytest.mark.parametrize("state", State)
-def test_the_page_is_accessible(state):
-    assert faults_of(STATES[state].html()) == []
 
 
 @pytest.mark.default_cases(3)

@@ -1,22 +1,25 @@
-"""What an operator does in the life of a service: the next version, a backup put back, another key."""
+"""The life of a service: the next version, a backup put back, another key, and kills while many ask."""
 
 import json
+import random
 import shutil
 import tarfile
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from tests.service.conftest import rows
+from benchmarks.service import WithoutLedger
+from tests.service.conftest import rows, running
 from tests.service.processes import serving
 
 from quorate.ledger import Ledger
 from quorate.service.keys import KeyFile
 
 ARCHIVES = Path(__file__).parents[1] / "golden" / "version_0_2_dev0"
-pytestmark = pytest.mark.heavy
+pytestmark = pytest.mark.mostly_heavy
 
 
 def ask(server, token, row):
@@ -134,3 +137,77 @@ def test_a_key_is_changed_for_another_one_without_a_refusal(own_run, cli):
     assert all(
         answers[json.dumps(points[number % len(points)])] == answer["answer"] for number, (_, answer) in enumerate(met)
     )
+
+
+# --- kills: what any client was told is in the ledger, and nothing is drawn twice ------------------------------------
+
+
+CLIENTS = 8
+
+
+def ask_until_it_dies(port, token, points, told):
+    """Ask for point after point, and keep each answer of the ensemble that came back whole."""
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers={"authorization": f"Bearer {token}"}) as http:
+        for point in points:
+            try:
+                answer = http.post("/v1/label", json={"row": point}, timeout=120).json()["answer"]
+            except httpx.TransportError:
+                return
+            if answer["by"] == "ensemble":
+                before = told.setdefault(json.dumps(point), json.dumps(answer))
+                assert before == json.dumps(answer)  # the same answer as before a restart
+
+
+def is_held(root, told):
+    """Whether what clients were told is what the ledger holds: it is told again, and free."""
+    with running(root) as run:
+        again = run.post({"rows": [json.loads(point) for point in told]}).json()
+    return [json.dumps(point) for point in again["answers"]] == list(told.values()) and again["charged"] == 0
+
+
+def test_a_service_that_tells_without_its_ledger_is_caught(own_run):
+    root = own_run(**{"mechanism.name": "GaussianNoisyMax"})
+    for cheats in (False, True):
+        told = {}
+        with running(root) as run:
+            if cheats:
+                answers = run.service.served.answers
+                answers._online = WithoutLedger(answers._online)
+            for point in rows(3, seed=3 + cheats):
+                told[json.dumps(point)] = json.dumps(run.post({"row": point}).json()["answer"])
+        assert is_held(root, told) is not cheats
+
+
+@pytest.mark.parametrize(
+    ("kept", "kills"),
+    [(300, 1), pytest.param(3_000, 20, marks=pytest.mark.faults)],
+)
+def test_a_killed_service_told_nothing_that_is_not_in_its_ledger(own_run, kept, kills):
+    """Killed so many times while clients ask: what they were told must be what the ledger holds."""
+    root, rng = own_run(**{"mechanism.online_answers": kept}), random.Random(kills)
+    token, _ = KeyFile(root / "private").create("a test", ["ask"])
+    points, told = rows(400, seed=kills), dict[str, str]()
+    for _ in range(kills):
+        with serving(root) as server:
+            threads = [
+                threading.Thread(target=ask_until_it_dies, args=(server.port, token, rng.sample(points, 60), told))
+                for _ in range(CLIENTS)
+            ]
+            for thread in threads:
+                thread.start()
+            enough, until = len(told) + rng.randrange(1, 20), time.monotonic() + 60
+            while len(told) < enough and time.monotonic() < until:
+                time.sleep(0.002)
+            time.sleep(rng.uniform(0, 0.03))
+            server.process.kill()
+            for thread in threads:
+                thread.join(60)
+    with Ledger(root / "ledger.db") as ledger:
+        ledger.verify(prices=True)
+        [reservation] = ledger.reservations()
+        blocks = reservation.blocks("online answer")
+        queries = [query for block in blocks if block.answers is not None for query in block.answers["queries"]]
+        drawn = sum(block.count for block in blocks)
+    assert 0 < len(told) <= len(queries) <= drawn <= reservation.purposes["online answer"]
+    assert len(set(queries)) == len(queries)  # no query was answered twice
+    assert is_held(root, told)

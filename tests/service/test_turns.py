@@ -1,7 +1,6 @@
 """Many clients at once: what waits together is one block, one query is one charge, and the cap holds to the answer."""
 
 import asyncio
-import shutil
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -29,11 +28,17 @@ def at_once(run, bodies):
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("after_budget", ["student", "refuse"])
-def test_many_clients_are_given_exactly_the_cap(own_run, after_budget):
+@pytest.mark.parametrize(
+    ("after_budget", "clients"),
+    [
+        *(("student", CLIENTS), ("refuse", CLIENTS)),
+        *(pytest.param("student", 64 + n, marks=pytest.mark.faults) for n in range(20)),
+    ],
+)
+def test_many_clients_are_given_exactly_the_cap(own_run, after_budget, clients):
     root = own_run()
     with running(root, after_budget=after_budget) as run:
-        told = at_once(run, [{"row": row} for row in rows(CLIENTS)])
+        told = at_once(run, [{"row": row} for row in rows(clients, seed=clients)])
         assert run.left == 0
     by = [each.json()["answer"]["by"] if each.status_code == 200 else each.json()["code"] for each in told]
     assert by.count("ensemble") == 12
@@ -42,16 +47,6 @@ def test_many_clients_are_given_exactly_the_cap(own_run, after_budget):
         [reservation] = ledger.reservations()
         assert reservation.remaining("online answer") == 0
         assert sum(len(block.answers["answers"]) for block in reservation.blocks("online answer")) == 12
-
-
-@pytest.mark.faults
-def test_64_clients_are_given_exactly_the_cap_20_times(finished, tmp_path):
-    for repeat in range(20):
-        root = shutil.copytree(finished(), tmp_path / f"run{repeat}")
-        with running(root) as run:
-            told = at_once(run, [{"row": row} for row in rows(64, seed=100 + repeat)])
-            assert [each.json()["answer"]["by"] for each in told].count("ensemble") == 12
-            assert run.left == 0
 
 
 @pytest.mark.heavy
