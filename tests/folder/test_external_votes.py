@@ -1,9 +1,7 @@
 """Votes made elsewhere: charged once, bound to their ledger, and said to be what they are."""
 
 import json
-import os
 import stat
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +18,7 @@ from quorate.folder.external_votes import (
     release_votes,
     write_analysis,
 )
-from quorate.folder.votes_file import VotesFile, read_votes
+from quorate.folder.votes_file import VotesFile
 from quorate.labelling import DataDependentRelease
 from quorate.ledger import Budget, Ledger, Reservation
 from quorate.mechanisms import (
@@ -46,8 +44,6 @@ NAMES = ("ant", "bee", "cow", "dog")
 GNMAX = GaussianNoisyMax(sigma=60.0)
 CONFIDENT = ConfidentNoisyMax(threshold=150.0, sigma_threshold=80.0, sigma_answer=60.0)
 SANITISER = DataDependentRelease(order=20.0, beta=0.01, multiplier=40.0, delta=1e-6)
-VOTES = Path(os.environ.get("QUORATE_DATA", Path(__file__).parents[2] / "../shared/data")) / "pate_votes"
-MNIST = VOTES / "mnist_250_teachers.npy.xz"
 
 
 def votes(counts=COUNTS, names=NAMES):
@@ -248,15 +244,6 @@ def test_the_analysis_is_readable_by_its_owner_alone(tmp_path):
     assert content.pop("note") == "not for release: these figures depend on the votes"
     assert content == figures.reveal()
     assert not any((tmp_path / "public").iterdir())
-
-
-@pytest.mark.heavy
-@pytest.mark.skipif(not MNIST.exists(), reason="QUORATE_DATA has no pate_votes")
-def test_real_votes_are_released_from_their_file_as_it_is(tmp_path):
-    file = read_votes(MNIST, classes=list("0123456789"))
-    done = release(tmp_path, GaussianNoisyMax(sigma=400.0), file)
-    assert (file.n_teachers, len(labels(tmp_path))) == (250, 9000)
-    assert done.released.answered.all()
 
 
 def test_a_charge_for_a_figure_has_the_key_that_version_0_1_gave_it():

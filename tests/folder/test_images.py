@@ -96,19 +96,6 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("what", BROKEN)
-def test_what_a_private_file_holds_changes_no_other_row(what, tmp_path):
-    folder(tmp_path)
-    form, names = ImageForm(16, 16, 1), [f"{i}.pgm" for i in range(20)]
-    before = private_images(tmp_path / "scans", names, form, missing=0.0)
-    BROKEN[what](tmp_path / "scans" / "7.pgm")
-    after = private_images(tmp_path / "scans", names, form, missing=0.0)
-    assert (np.delete(before, 7, axis=0) == np.delete(after, 7, axis=0)).all()
-    assert (after[7] == 0).all()
-    alone = private_images(tmp_path / "scans", ["3.pgm"], form, missing=0.0)
-    assert (alone[0] == before[3]).all()
-
-
 def test_images_that_memory_does_not_hold_give_the_integers_of_those_that_it_does(make_run, monkeypatch):
     root = make_run(**{"data.images": "scans", **DIRECT, "run.unsafe_noise_seed": 5})
     folder(root)
@@ -139,6 +126,10 @@ def eps(image):
 
 
 UNUSABLE = {
+    "gone": ("gone.pgm", None),
+    "rubbish": ("rubbish.pgm", b"P5 9 9"),
+    "another size": ("small.pgm", pgm(IMAGES[0][:8])),
+    "no numbers": ("words.npy", npy(np.array(["a"]))),
     "an archive": ("z.npy", zipped()),
     "NUL in a name": ("a\0b.pgm", None),
     "a circle of links": ("circle.pgm", None),
@@ -327,9 +318,3 @@ def test_what_is_wrong_with_public_images_is_one_line(change, told, make_run, cl
     code, _, err = cli("check", root)
     assert code in (2, 3, 4)
     assert told in err.words
-
-
-def test_images_without_public_ones_are_refused_in_one_line(make_run, cli):
-    root = make_run(**{**DIRECT, "data.public": None, "data.images": "scans", "schema.file": ["a.pgm", "b.pgm"]})
-    folder(root)
-    assert "[data] images needs [data] public" in cli.refused(2, "check", root).words

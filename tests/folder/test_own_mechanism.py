@@ -9,7 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 from tests.folder.conftest import charges, edit, labels, run, spent_on
-from tests.folder.test_every_mechanism import POOL, X, Y, kill
+from tests.folder.test_every_mechanism import POOL, X, Y
+from tests.folder.test_resume import perform_killed
 
 from quorate import PrivateClassifier, PublicPool
 from quorate.accounting import DiscreteLaplace, Repeated
@@ -235,7 +236,7 @@ def test_answers_kept_back_come_from_it(make_own):
 
 def test_a_killed_run_goes_on_with_one_charge(make_own):
     root = make_own(m=150)
-    kill(root, "after", 2)
+    perform_killed(root, after=2, in_flight=True)
     before = spent_on(root)
     run(root)
     assert spent_on(root) == (before[0], 1)

@@ -1,6 +1,5 @@
 """A run whose teachers are trained by the workers of a real Dask scheduler: real processes, some of them killed."""
 
-import json
 import os
 import shutil
 import signal
@@ -10,23 +9,17 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
-from sklearn.base import clone
-from tests.estimators.small_task import POOL, X, Y, classifier
 from tests.folder.conftest import DIRECT, KILLED_IN_A_ROUND, at_round, charges, stored, write_run
 from tests.folder.test_command_run import COUNT, broken_off, seeds, trained_anew
 from tests.processes import on_linux, start
 
-from quorate import PublicPool
 from quorate.direct import descend, elsewhere
-from quorate.ensemble import DaskScheduler
 from quorate.folder.batch import load_run
 from quorate.folder.methods import execute, read_run
 from quorate.folder.settings import settings_of
 from quorate.ledger import Ledger
 from quorate.release.keys import fingerprint_key
-from quorate.voting import kept_votes
 
 distributed = pytest.importorskip("distributed")
 pytestmark = [pytest.mark.mostly_heavy, on_linux, pytest.mark.filterwarnings("ignore::DeprecationWarning:distributed")]
@@ -357,24 +350,6 @@ def test_a_teacher_that_kills_its_worker_again_and_again_abstains_alone(cluster,
 
 
 @pytest.mark.faults
-def test_an_estimator_has_the_same_teachers_and_votes_by_the_workers(cluster, tmp_path, monkeypatch):
-    """Both fits are seeded, so that shards, teachers and noise are the same if nothing else differs."""
-    (tmp_path / "shared").mkdir(mode=0o700)
-    asked = {"online_answers": 3, "queries": 40, "unsafe_noise_seed": 5}
-    here = classifier(**asked).fit(X, Y, public=PublicPool(POOL))
-    monkeypatch.setattr(kept_votes, "_here", None)  # were a teacher trained on this machine, it would raise
-    scheduler = DaskScheduler(cluster.address, folder=tmp_path / "shared")
-    there = clone(classifier(**asked, scheduler=scheduler)).fit(X, Y, public=PublicPool(POOL))
-    votes = [
-        [voter.vote(POOL).tolist() for voter in each._kept.result.ensemble.voters.reveal()] for each in (here, there)
-    ]
-    assert votes[0] == votes[1]
-    assert np.array_equal(here.released_.answers, there.released_.answers)
-    assert here.ask(X[:3]) == there.ask(X[:3])  # asked on this machine
-    assert list((tmp_path / "shared").iterdir()) == []
-
-
-@pytest.mark.faults
 def test_a_client_that_is_killed_leaves_no_teacher_behind_and_the_run_goes_on(cluster, before, here, tmp_path, cli):
     root = copied(before, tmp_path / "run", "hold")
     tree = run(root, cluster)
@@ -420,15 +395,3 @@ def test_a_scheduler_that_dies_is_exit_code_6(cluster, before, tmp_path):
     while any(map(alive, teachers)):
         assert time.monotonic() < until
         time.sleep(0.5)
-
-
-@pytest.mark.quick
-def test_the_option_is_for_teachers_and_an_address_is_checked_first(make_run, cli):
-    root = make_run(m=60)
-    for options, why in (
-        (["--scheduler", "tcp://10.1.2.3:8786"], "[run] scheduler is reached by plain TCP"),
-        (["--scheduler", "10.1.2.3"], "[run] scheduler must be the address"),
-    ):
-        said = json.loads(cli.refused(2, "run", root, "--json", *options))
-        assert why in said["error"]
-        assert said["charged"] == "nothing was charged"

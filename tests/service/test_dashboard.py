@@ -1,16 +1,23 @@
-"""The page of what is left: every state, read by a strict parser (test_accessibility has a browser read them too)."""
+"""The page of what is left: every state, read by a strict parser and, with the other pages, by a browser."""
 
+import os
 from collections import deque
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
+from tests.report import conftest
+from tests.report.accessibility import CHROMIUM, SCHEMES, axe, faults_in_browser, faults_of, picture
 from tests.report.accessibility import Page as Parsed
-from tests.report.accessibility import faults_of
 from tests.service.conftest import rows, running
 
+import quorate
+from quorate.planning.page import plan_page
+from quorate.report import render_html
 from quorate.service.dashboard import MOMENTS, Drawing, History, Line, Page, State
 from quorate.service.records import Records
 from quorate.service.turns import Point, Standing
+from quorate.types import Secret
 
 NOW = "2026-03-04T12:00:00+00:00"
 HOSTILE = 'a "run" <script>alert(1)</script> & more'
@@ -136,3 +143,74 @@ def test_a_past_is_read_off_the_ledger(own_run):
     assert [left for _, left in again.left] == [left for _, left in live.left] == [12, 9, 7]
     assert {each.purpose: (each.drawn, each.reserved) for each in again.drawings}["online answer"] == (5, 12)
     assert again.tail[-1].hash == live.tail[-1].hash
+
+
+# --- every page as a browser lays it out ------------------------------------------------------------------------------
+
+
+runs = conftest.runs
+in_browser = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")
+
+
+@pytest.fixture
+def pages(runs):
+    plan = quorate.plan(n_records=6_000, n_public=1_000, width=111, n_classes=2, epsilon=1.0, delta=1e-5)
+    return {
+        **{f"service {state.name.lower()}": shown.html() for state, shown in STATES.items()},
+        "plan": plan_page(plan),
+        "report": render_html(runs.made_up()),
+        "report internal": render_html(runs.made_up(), "internal", Secret(runs.internal())),
+    }
+
+
+@in_browser
+@pytest.mark.heavy
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_pages_are_accessible_at_400_pixels(pages, scheme, tmp_path):
+    found = faults_in_browser(pages, scheme, tmp_path, axe())
+    assert found == {name: [] for name in pages}
+
+
+BROKEN = {
+    "contrast": (
+        '<p class="meaning"',
+        '<p style="color: #808080; background: #707070" class="meaning"',
+        "color-contrast",
+    ),
+    "name": ("<main>", '<main><button style="width: 40px; height: 40px"></button>', "button-name"),
+    "picture": ("<main>", '<main><svg role="img" width="9" height="9"></svg>', "svg-img-alt"),
+    "order of headings": ("<h3>", "<h5>", "heading-order"),
+    "language": ('<html lang="en"', "<html", "html-has-lang"),
+    "landmark main": ("<main>", '<div class="main">', "landmark-one-main"),
+    "heads of a table": ("<main>", "<main><table><tr><td>1</td></tr></table>", ""),
+    "no way there by keyboard": (' tabindex="0"', "", "scrollable-region-focusable"),
+    "head without words": ('<th scope="col">entry</th>', '<th scope="col"></th>', "empty-table-header"),
+    "wider": ("<main>", '<main><p style="width: 900px">wide</p>', ""),
+}
+
+
+@in_browser
+@pytest.mark.heavy
+def test_both_checks_see_what_is_broken(tmp_path):
+    sound = next(iter(STATES.values())).html()
+    broken = {name: sound.replace(old, new) for name, (old, new, _) in BROKEN.items()}
+    assert all(page != sound for page in broken.values())
+    found = faults_in_browser({"sound": sound, **broken}, "light", tmp_path, axe())
+    assert found["sound"] == []
+    for name, (_, _, rule) in BROKEN.items():
+        own = "name" if name == "picture" else name
+        assert any(each.startswith(f"own: {own}") for each in found[name]), (name, found[name])
+        assert axe() is None or not rule or any(each.startswith(f"axe: {rule}") for each in found[name]), found[name]
+
+
+@in_browser
+@pytest.mark.faults
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_pictures_of_every_page_are_kept(pages, scheme, tmp_path):
+    folder = Path(os.environ.get("QUORATE_SCREENSHOTS", tmp_path))
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, page in pages.items():
+        for view, width in (("wide", 1_100), ("phone", 400)):
+            kept = folder / f"{name.replace(' ', '-')}-{scheme}-{view}.png"
+            picture(page, scheme, tmp_path, kept, width=width)
+            assert kept.stat().st_size > 10_000
