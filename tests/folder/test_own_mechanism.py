@@ -2,7 +2,6 @@
 
 import json
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +16,7 @@ from quorate.accounting import DiscreteLaplace, Repeated
 from quorate.accounting import epsilon as price
 from quorate.accounting.event import OWN_KINDS
 from quorate.errors import InvalidParameter
-from quorate.folder.batch import ask, load_run
+from quorate.folder.batch import load_run
 from quorate.folder.published import read_facts
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import (
@@ -225,15 +224,6 @@ def test_status_reads_the_settings_without_running_the_owners_code(make_own, cli
     assert "not started" in cli.ok("status", root)
 
 
-def test_answers_kept_back_come_from_it(make_own):
-    root = make_own(**{"mechanism.online_answers": 5})
-    run(root)
-    pl.read_csv(root / "evaluation.csv").drop("ill").head(4).write_csv(root / "new.csv")
-    first = ask(load_run(root), root / "new.csv")
-    assert set(first.answers) <= {"no", "yes"}
-    assert ask(load_run(root), root / "new.csv") == replace(first, new=0)
-
-
 def test_a_killed_run_goes_on_with_one_charge(make_own):
     root = make_own(m=150)
     perform_killed(root, after=2, in_flight=True)
@@ -427,12 +417,6 @@ def test_an_audit_finds_the_one_that_draws_less_noise_than_it_was_charged_for(
     found = json.loads(cli.ok("audit", f"{NAME}:{kind}", *ATTACK))
     assert found["violated"] is violated
     assert found["mechanism"].startswith(f"{kind} (scale = 4")
-
-
-def test_an_audit_of_a_run_attacks_it(make_own, cli):
-    root = make_own(kind="Quiet")
-    run(root)
-    assert json.loads(cli.ok("audit", root, "--runs", 20_000, "--seed", 1, "--json"))["violated"] is True
 
 
 def test_audits_take_quorates_own_by_name_and_ask_for_its_noise(cli):

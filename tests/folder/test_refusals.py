@@ -109,16 +109,20 @@ FILES = [
      "evaluation.csv: the file names its columns and holds no row"),
     ("a file that is no table", lambda root: (root / "private.csv").write_bytes(b"\xff\xfe\x00") and None,
      "private.csv"),
+    ("a label that no class is", rewrite("private.csv",
+     lambda t: t.with_columns(ill=pl.lit("secretly-otherwise"))), "a label outside [data] classes was found"),
 ]  # fmt: skip
 
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("broken", "expected"), [row[1:] for row in FILES], ids=[row[0] for row in FILES])
-def test_a_wrong_file_is_one_line_and_charges_nothing(make_run, cli, broken, expected):
+def test_a_wrong_file_is_one_line_that_shows_no_private_value_and_charges_nothing(make_run, cli, broken, expected):
     root = make_run(**{"data.evaluation": "evaluation.csv"})
     broken(root)
     for verb in ("check", "run"):
-        assert expected in one_line(cli.refused(4, verb, root))
+        message = one_line(cli.refused(4, verb, root))
+        assert expected in message
+        assert "secretly" not in message
     assert charges(root) == 0
 
 
