@@ -422,7 +422,6 @@ def done():
     return fitted(online_answers=2, queries=20)
 
 
-@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("name", WRONG)
 def test_python_says_it_in_one_line_and_charges_nothing(name, done, tmp_path):
     act, said = WRONG[name]
@@ -450,7 +449,6 @@ GIVEN = {
 EVERY = [(kind, name) for kind in GIVEN for name in signature(kind.__init__).parameters if name != "self"]
 
 
-@pytest.mark.default_cases(12)
 @pytest.mark.parametrize("wrong", [{"a": 1}, -3], ids=["a mapping", "below zero"])
 @pytest.mark.parametrize(("kind", "name"), EVERY, ids=[f"{kind.__name__}-{name}" for kind, name in EVERY])
 def test_a_wrong_argument_is_named_with_what_it_got(kind, name, wrong):

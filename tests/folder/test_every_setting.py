@@ -358,7 +358,6 @@ WRONG_SETTINGS = {
 }
 
 
-@pytest.mark.default_cases(36)
 @pytest.mark.parametrize(
     ("changes", "code", "told"),
     [(changes, code, told) for code, cases in WRONG_SETTINGS.items() for changes, told in cases],
