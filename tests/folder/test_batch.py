@@ -12,7 +12,7 @@ from tests.folder.conftest import PUBLISHED, history, labels, run, spent_on
 from quorate.accounting import Guarantee
 from quorate.accounting.attacker import OF_BUDGETS
 from quorate.deferred import skops
-from quorate.errors import DataRefused, InvalidParameter, act
+from quorate.errors import InvalidParameter, act
 from quorate.folder.batch import load_run
 from quorate.folder.data_settings import unit_word
 from quorate.folder.folder import RunFolder
@@ -143,34 +143,6 @@ def test_people_have_all_their_rows_with_one_teacher(make_run):
 @pytest.mark.quick
 def test_a_column_that_numbers_records_is_no_clash_with_the_word_record():
     assert unit_word("record_id") == "record id"
-
-
-@pytest.mark.quick
-def test_evaluation_rows_are_looked_at_before_anything_is_charged(make_run):
-    root = make_run(**{"data.evaluation": "evaluation.csv"})
-    table = pl.read_csv(root / "evaluation.csv")
-    table.with_columns(pl.lit("maybe").alias("ill")).write_csv(root / "evaluation.csv")
-    with pytest.raises(DataRefused, match=r"evaluation\.csv, column 'ill': a label outside classes was found"):
-        load_run(root)
-    table.drop("bmi").write_csv(root / "evaluation.csv")
-    with pytest.raises(DataRefused, match=r"evaluation\.csv lacks the column 'bmi'"):
-        load_run(root)
-    assert not (root / "ledger.db").exists()
-
-
-@pytest.mark.default_cases(1)
-@pytest.mark.parametrize("disguise", ["same file", "copy", "shuffled", "other labels"])
-def test_the_private_table_is_no_evaluation_table(make_run, disguise):
-    root = make_run(**{"data.evaluation": "private.csv" if disguise == "same file" else "evaluation.csv"})
-    private = pl.read_csv(root / "private.csv")
-    if disguise != "same file":
-        rows = private if disguise == "copy" else private.sample(fraction=1.0, shuffle=True, seed=4)
-        if disguise == "other labels":
-            rows = rows.head(40).with_columns(ill=pl.lit("no"))
-        rows.write_csv(root / "evaluation.csv")
-    again = "is the private file again" if disguise == "same file" else "holds the private rows again"
-    with pytest.raises(DataRefused, match=f"evaluation {again}"):
-        load_run(root)
 
 
 @pytest.mark.quick

@@ -72,6 +72,11 @@ def rewrite(name, change):
     return broken
 
 
+def again(change):
+    """Give the private rows for an evaluation, changed."""
+    return lambda root: change(pl.read_csv(root / "private.csv")).write_csv(root / "evaluation.csv")
+
+
 def sparse(root):
     """Write the tables as svmlight text, which has no names of columns."""
     for name, n in (("private", 400), ("public", 150)):
@@ -109,12 +114,21 @@ FILES = [
      "evaluation.csv: the file names its columns and holds no row"),
     ("a file that is no table", lambda root: (root / "private.csv").write_bytes(b"\xff\xfe\x00") and None,
      "private.csv"),
+    ("an evaluation label that no class is", rewrite("evaluation.csv",
+     lambda t: t.with_columns(ill=pl.lit("maybe"))), "evaluation.csv, column 'ill': a label outside"),
+    ("an evaluation file that lacks a column", rewrite("evaluation.csv",
+     lambda t: t.drop("bmi")), "evaluation.csv lacks the column 'bmi'"),
+    *((f"the private file {how} as the evaluation", again(change), "evaluation holds the private rows again")
+      for how, change in (
+        ("copied", lambda t: t), ("shuffled", lambda t: t.sample(fraction=1.0, shuffle=True, seed=4)),
+        ("cut and relabelled", lambda t: t.head(40).with_columns(ill=pl.lit("no"))),
+    )),
     ("a label that no class is", rewrite("private.csv",
      lambda t: t.with_columns(ill=pl.lit("secretly-otherwise"))), "a label outside [data] classes was found"),
 ]  # fmt: skip
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.default_cases(5)
 @pytest.mark.parametrize(("broken", "expected"), [row[1:] for row in FILES], ids=[row[0] for row in FILES])
 def test_a_wrong_file_is_one_line_that_shows_no_private_value_and_charges_nothing(make_run, cli, broken, expected):
     root = make_run(**{"data.evaluation": "evaluation.csv"})
