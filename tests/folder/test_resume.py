@@ -318,23 +318,6 @@ def test_a_large_table_is_told_to_be_read_before_it_is(make_run, cli, monkeypatc
     assert "training teachers (12)" in said
 
 
-def test_control_c_stops_with_the_code_that_says_resumable(make_run):
-    root = make_run(m=2400)
-    process = start(root)
-    until = time.monotonic() + 120
-    while entries_so_far(root) < 6 and time.monotonic() < until:
-        time.sleep(0.0005)
-    process.send_signal(signal.SIGINT)
-    code, said = process.wait(), said_by(root)
-    assert code == 6, said
-    assert "the same command goes on from there" in said
-    assert "nothing was charged" not in said
-    before = Snapshot.of(root)
-    assert before.stored
-    run(root)
-    assert breaches([before, Snapshot.of(root)], n_queries=len(label_rows(root))) == []
-
-
 def shuffled(root):
     lines = (root / "private.csv").read_text().splitlines()
     rows = lines[1:]

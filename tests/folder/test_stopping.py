@@ -91,6 +91,7 @@ def test_a_run_whose_student_hears_no_signal_ends_all_the_same(make_run):
     tree.signal(signal.SIGTERM)
     assert_stopped(tree, 6)
     assert tree.text().count(HOW_TO_GO_ON) == 1
+    assert "nothing was charged" not in tree.text()
 
     (root / "slow").unlink()
     before = Snapshot.of(root)
