@@ -1,4 +1,4 @@
-"""Runs whose queries are chosen: in memory and in a folder, killed and resumed, priced, and told to the reader."""
+"""Runs whose queries are chosen: in memory and in a folder, priced, and told to the reader."""
 
 from dataclasses import dataclass, replace
 
@@ -7,8 +7,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
-from tests.folder.conftest import labels, run
-from tests.folder.test_resume import entries_so_far, kill_when
+from tests.folder.conftest import labels
 
 from quorate import PrivateClassifier, PublicPool
 from quorate.accounting import epsilon
@@ -281,34 +280,3 @@ def test_a_note_of_another_strategy_does_not_open_a_run_for_questions(make_run):
     execute(stopping(root), command="quorate run")
     with pytest.raises(PreconditionFailed, match="settings or files differ"):
         ask(load_run(root), root / "evaluation.csv")
-
-
-def blocks(root):
-    with Ledger(root / "ledger.db") as ledger:
-        ledger.verify(prices=True)
-        (reservation,) = ledger.reservations()
-        return [(each.first, each.count, each.answers) for each in reservation.blocks("label")]
-
-
-def test_a_process_killed_among_its_batches_goes_on_with_the_rows_it_would_have_asked(make_run):
-    """SIGKILL, twice, while blocks are drawn: stored blocks stay, and no row comes twice."""
-    size = {"n": 600, "m": 900, "mechanism.queries": 300, "mechanism.strategy": "margin", "run.unsafe_noise_seed": 4}
-    unbroken, root = make_run("unbroken", **size), make_run("broken", **size)
-    run(unbroken)
-    whole = [row["row"] for row in labels(unbroken)]
-    before = []
-    for reached in (8, 14):
-        kill_when(root, lambda reached=reached: entries_so_far(root) >= reached, 0.0)
-        now = blocks(root)
-        assert [each for each in before if each[2] is not None] == [each for each in now[: len(before)] if each[2]]
-        before = now
-    run(root)
-    now = blocks(root)
-    assert sum(count for _, count, _ in now) == 300
-    assert [each for each in before if each[2] is not None] == [each for each in now[: len(before)] if each[2]]
-    rows = labels(root)
-    assert len({row["row"] for row in rows}) == len(rows) == 300
-    lost = [place for place, row in enumerate(rows) if row["status"] == "interrupted"]
-    until_lost = lost[0] if lost else 300
-    assert [row["row"] for row in rows[:until_lost]] == whole[:until_lost]
-    assert len(lost) <= 2 * 30

@@ -191,8 +191,9 @@ def replayed(root, last):
     return model_of(task, weights)[-1].coef_
 
 
-def killed_at_random(make_direct, kills):
-    """Kill a run `kills` times: before the charge, while rounds are drawn, while the public side is written."""
+@pytest.mark.parametrize("kills", [3, pytest.param(10, marks=pytest.mark.faults)])
+def test_a_run_killed_at_random_moments_keeps_its_promises(make_direct, kills):
+    """Before the charge, while rounds are drawn, while the public side is written."""
     rounds, chance = 20 * kills, random.Random(20261122)
     root = make_direct(**{"method.rounds": rounds})
     snapshots = [snapshot(root)]
@@ -212,15 +213,6 @@ def killed_at_random(make_direct, kills):
     snapshots.append(snapshot(root))
     assert breaches(snapshots, root, rounds) == []
     assert len({len(each.stored) for each in snapshots}) >= min(kills, 5), "kills must have struck amid the rounds"
-
-
-def test_a_run_killed_at_a_few_random_moments_keeps_its_promises(make_direct):
-    killed_at_random(make_direct, 3)
-
-
-@pytest.mark.faults
-def test_a_run_killed_at_ten_random_moments_keeps_its_promises(make_direct):
-    killed_at_random(make_direct, 10)
 
 
 def killed_and_resumed(root):

@@ -1,4 +1,4 @@
-"""Every mechanism, named in quorate.toml: what a run with it writes, costs, says and does after a kill."""
+"""Every mechanism, named in quorate.toml: what a run with it writes, costs and says."""
 
 import json
 from dataclasses import replace
@@ -8,7 +8,6 @@ import polars as pl
 import pytest
 from sklearn.linear_model import RidgeClassifier
 from tests.folder.conftest import PUBLISHED, charges, edit, labels, run, spent_on
-from tests.folder.test_resume import perform_killed
 
 from quorate import PrivateClassifier, PublicPool
 from quorate.accounting import epsilon as price
@@ -145,43 +144,6 @@ def test_scores_are_never_read_as_votes_nor_votes_as_scores(make_run):
         task = load_run(root).task
         _, found = votes(task, task.queries, FolderStages(root / "private"), lambda stage, done, total: None)
         assert (found.reveal().shape, found.reveal().dtype) == (shape, dtype)
-
-
-def test_a_killed_stream_goes_on_with_the_stages_that_are_left(make_run):
-    root = make_run(n=1500, m=200, **section("StableSparseVector", cutoff=40), **{"budget.epsilon": 400.0})
-    perform_killed(root, after=2, in_flight=True)
-    with Ledger(root / "ledger.db") as ledger:
-        spent, (reservation,) = ledger.spent, ledger.reservations()
-        stored = {block.first: block.answers for block in reservation.blocks("label") if block.answers is not None}
-        counted = 40 - reservation.remaining("sparse-vector stage")
-    assert list(stored) == [0]
-    assert counted >= 2
-    facts = run(root)
-    rows = labels(root)
-    assert [row["status"] for row in rows].count("interrupted") == 64
-    assert all(row["status"] == "interrupted" for row in rows[64:128])
-    codes = [-1 if row["label"] == "" else ("no", "yes").index(row["label"]) for row in rows]
-    assert codes[:64] == stored[0]
-    declined = sum(row["status"] == "declined" for row in rows)
-    assert declined < 60  # the stream did go on
-    with Ledger(root / "ledger.db") as ledger:
-        assert (ledger.spent, len(ledger.reservations())) == (spent, 1)
-        left = ledger.reservations()[0].remaining("sparse-vector stage")
-        assert 40 - left >= counted + 1
-    assert facts.guarantee.epsilon == spent.epsilon
-
-
-def test_a_killed_interactive_run_repeats_an_unbroken_one(make_run):
-    size = {"n": 600, "m": 700, "run.unsafe_noise_seed": 7, "budget.epsilon": 60.0}
-    mechanism = section("InteractiveNoisyMax", confidence=0.8)
-    whole, broken = make_run("whole", **size, **mechanism), make_run("broken", **size, **mechanism)
-    run(whole)
-    for after in (1, 3):  # blocks of answers: inside a round, and at its end
-        perform_killed(broken, after=after, in_flight=False)
-    facts = run(broken)
-    assert labels(broken) == labels(whole)
-    assert facts.answers.interrupted == 0
-    assert {row["status"] for row in labels(whole)} == {"answered", "declined"}
 
 
 @pytest.mark.parametrize("name", ["StableSparseVector", "SoftLabel", "InteractiveNoisyMax", "PrivatePrediction"])

@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from tests.folder.conftest import charges, edit, labels, run, spent_on
+from tests.folder.conftest import charges, edit, labels, run
 from tests.folder.test_every_mechanism import POOL, X, Y
-from tests.folder.test_resume import perform_killed
 
 from quorate import PrivateClassifier, PublicPool
 from quorate.accounting import DiscreteLaplace, Repeated
@@ -222,16 +221,6 @@ def test_noise_that_is_given_is_taken(make_own):
 def test_status_reads_the_settings_without_running_the_owners_code(make_own, cli):
     root = make_own(kind="NotThere", **{"mechanism.name": "nobody_wrote_this:NotThere"})
     assert "not started" in cli.ok("status", root)
-
-
-def test_a_killed_run_goes_on_with_one_charge(make_own):
-    root = make_own(m=150)
-    perform_killed(root, after=2, in_flight=True)
-    before = spent_on(root)
-    run(root)
-    assert spent_on(root) == (before[0], 1)
-    statuses = [row["status"] for row in labels(root)]
-    assert statuses == ["answered"] * 64 + ["interrupted"] * 64 + ["answered"] * 22
 
 
 def test_a_mechanism_of_another_module_or_whose_code_was_edited_is_another_one(make_own):

@@ -14,7 +14,6 @@ from tests.folder.conftest import Killed, labels, run
 from tests.preloaded import Forked
 
 from quorate.data import canonical
-from quorate.errors import PreconditionFailed
 from quorate.folder import status, table_source
 from quorate.folder.batch import load_run
 from quorate.folder.methods import execute
@@ -222,18 +221,6 @@ def test_the_check_catches_a_run_that_draws_its_labels_again(make_run, monkeypat
 def label_rows_in_ledger(root):
     with Ledger(root / "ledger.db") as ledger:
         return [block.answers for block in ledger.reservations()[-1].blocks("label")][:3]
-
-
-def test_a_lost_block_cannot_be_stored_by_the_process_that_resumes(make_run):
-    """The ledger itself refuses the shortest way to redraw: answers for a block of a process that ended."""
-    root = make_run(m=600)
-    perform_killed(root, after=2, in_flight=True)
-    with Ledger(root / "ledger.db") as ledger:
-        [reservation] = ledger.reservations()
-        lost = reservation.blocks("label")[-1]
-        assert lost.status == "interrupted"
-        with pytest.raises(PreconditionFailed, match="ended"):
-            reservation.store(lost, [0] * lost.count)
 
 
 def test_the_check_catches_noise_that_depends_on_where_a_run_was_killed(make_run, monkeypatch):
