@@ -28,6 +28,7 @@ from quorate import (
 )
 from quorate.errors import DataRefused, InvalidParameter, QuorateError
 from quorate.mechanisms import GaussianNoisyMax
+from quorate.students import LabelStudent
 
 PUBLIC = PublicPool(POOL)
 NAMES = ["a", "b", "c", "d"]
@@ -127,6 +128,10 @@ FITS = {
     "a regressor": (
         {"teacher": make_pipeline(StandardScaler(), LinearRegression())},
         ("the teacher Pipeline is a regressor", "such as LogisticRegression()"),
+    ),
+    "a fitted classifier in a student": (
+        {"student": LabelStudent(LogisticRegression().fit([[0.0], [1.0]], [0, 1]))},
+        ("LogisticRegression is already fitted",),
     ),
     "a student class": ({"student": LogisticRegression}, ("must be an instance", "add ()")),
     "a plain class as student": (

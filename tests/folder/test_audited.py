@@ -184,7 +184,7 @@ OTHERS = {
 def audit_mechanism_of(make_run, monkeypatch, name, **how):
     """Audit a run with the mechanism of that name; the labels are not needed, and are not made."""
     monkeypatch.setattr(audits, "shards_of", lambda *args, **how: (None, "not here"))
-    settings = {"mechanism.name": name, "teachers.count": 12, **OTHERS[name], **how.pop("settings", {})}
+    settings = {"mechanism.name": name, "teachers.count": 12, **OTHERS[name]}
     batch = load_run(make_run(m=40, **settings))
     monkeypatch.setattr(audits, "charged_event", lambda batch: batch.task.recipe.event)
     return audit_run(batch, AuditOptions(**{"runs": 1_000, "confidence": CONFIDENCE, "seed": 1} | how))
@@ -231,47 +231,15 @@ def without_cutoff(monkeypatch):
     )
 
 
-def whole_stream_without_cutoff(monkeypatch):
-    """Answers after the end come from the votes, as if the loop over stages had no end."""
-
-    def release(self, counts, noise):
-        noisy = self.stage_noise.draw_noisy(distance_to_instability(counts), noise)
-        bars = np.array([self.stage_noise.draw_bar(noise) for _ in noisy])
-        return np.where(noisy > bars[np.cumsum(np.append(False, noisy <= bars))[:-1]], counts.argmax(axis=1), -1)
-
-    monkeypatch.setattr(StableSparseVector, "release", release)
-
-
 def without_threshold_noise(monkeypatch):
     monkeypatch.setattr(StageNoise, "draw_bar", lambda self, noise: int(self.threshold))
 
 
-def with_the_threshold_kept(monkeypatch):
-    """After a declined query the next stage opens with the threshold of the one before."""
-    real = StableSparseVector.step
-
-    def step(self, state, counts, noise):
-        after, answer = real(self, state, counts, noise)
-        return replace(after, noisy_threshold=state.noisy_threshold), answer
-
-    monkeypatch.setattr(StableSparseVector, "step", step)
-
-
-@pytest.mark.heavy_cases(3)
-@pytest.mark.parametrize(
-    ("fault", "name", "settings", "runs"),
-    [
-        (without_cutoff, "StableSparseVector", {}, 1_000),
-        (whole_stream_without_cutoff, "StableSparseVector", {}, 1_000),
-        (without_threshold_noise, "StableSparseVector", {}, 4_000),
-        (without_threshold_noise, "SoftLabel", {}, 4_000),
-        (with_the_threshold_kept, "StableSparseVector", {"mechanism.cutoff": 6}, 4_000),
-    ],
-    ids=lambda value: getattr(value, "__name__", None),
-)
-def test_a_run_of_a_faulty_mechanism_is_flagged(make_run, monkeypatch, fault, name, settings, runs):
+@pytest.mark.parametrize(("fault", "runs"), [(without_cutoff, 1_000), (without_threshold_noise, 4_000)])
+def test_a_run_of_a_faulty_mechanism_is_flagged(make_run, monkeypatch, fault, runs):
+    """Each fault of a stream, told apart: tests/audit/test_goodness_of_fit.py."""
     fault(monkeypatch)
-    found = audit_mechanism_of(make_run, monkeypatch, name, settings=settings, runs=runs)
+    found = audit_mechanism_of(make_run, monkeypatch, "StableSparseVector", runs=runs)
     assert found.violated
     assert found.verdict.startswith("VIOLATED")
 

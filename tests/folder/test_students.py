@@ -9,10 +9,9 @@ import polars as pl
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier
 from tests.folder.conftest import charges, run
 
-from quorate import Budget, Ledger, PrivateClassifier, PublicPool
+from quorate import PrivateClassifier, PublicPool
 from quorate.deferred import skops
 from quorate.errors import InvalidParameter
 from quorate.folder.published import read_facts
@@ -65,32 +64,6 @@ def test_every_way_learns_words_and_numbers_in_a_whole_fit(student, mechanism):
     written = skops.io.dumps(clf.student_)
     assert skops.io.get_untrusted_types(data=written) == []
     assert (skops.io.loads(written).predict(X) == clf.predict(X)).all()
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize(
-    ("student", "mechanism", "said"),
-    [
-        (
-            VoteShareStudent(),
-            "GaussianNoisyMax",
-            "VoteShareStudent learns from noisy votes, and GaussianNoisyMax releases classes",
-        ),
-        (NoiseAwareStudent(), "PermuteAndFlip", "has no formula for PermuteAndFlip"),
-        (
-            LabelStudent(LogisticRegression().fit([[0.0], [1.0]], [0, 1])),
-            "auto",
-            "LogisticRegression is already fitted",
-        ),
-        (LabelStudent(KNeighborsClassifier(n_neighbors=10_000)), "auto", "the student KNeighborsClassifier fails"),
-    ],
-)
-def test_a_student_that_cannot_be_taught_is_refused_before_anything_is_charged(student, mechanism, said, tmp_path):
-    with Ledger(tmp_path / "ledger.db", budget=Budget(60.0, 1e-5)) as ledger:
-        with pytest.raises(InvalidParameter, match=said) as told:
-            fitted(student, mechanism, ledger=ledger)
-        assert "\n" not in str(told.value)
-        assert ledger.reservations() == ()
 
 
 MADE = {
