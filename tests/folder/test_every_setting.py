@@ -243,6 +243,7 @@ WRONG_SETTINGS = {
             {"teachers.prior_matching": True, "data.classes": ["no", "yes", "perhaps"]},
             "[teachers] prior_matching is for two classes, and there are 3; leave it out",
         ),
+        ({"teachers.model": "svm"}, '[teachers] model must be one of "auto", "logistic", "tree", "forest", "boosting"'),
         ({"teachers.command": 3}, "[teachers] command must be a program and its arguments"),
         ({"teachers.command": ["teach"], "teachers.model": "forest"}, "[teachers] model does not go with command"),
         ({"teachers.command": ["teach"], "teachers.shots": 3}, "[teachers] shots does not go with command"),

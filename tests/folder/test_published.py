@@ -16,7 +16,6 @@ from sklearn.linear_model import LogisticRegression
 from tests.folder.conftest import PUBLISHED, Killed
 
 from quorate.deferred import skops
-from quorate.ensemble import check_unfitted
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.export.package import export_files
 from quorate.folder import published
@@ -25,7 +24,7 @@ from quorate.folder.published import NAMES, publish_files, read_facts, read_publ
 from quorate.ledger import Budget, Ledger
 from quorate.run.stage_store import FolderStages, NoStages, stage_key
 from quorate.types import Secret
-from quorate.voting.models import built_in, model_of
+from quorate.voting.models import model_of
 
 
 @pytest.fixture
@@ -287,13 +286,6 @@ def test_a_folder_knows_a_ledger_by_its_anchor_too(tmp_path):
     assert folder.has_ledger
     folder.ledger.unlink()
     assert folder.has_ledger
-
-
-@pytest.mark.default_cases(4)
-@pytest.mark.parametrize("name", ["logistic", "forest", "boosting"])
-@pytest.mark.parametrize("role", ["teacher", "student"])
-def test_every_built_in_model_is_an_unfitted_classifier(name, role):
-    check_unfitted(built_in(name, role))
 
 
 def test_a_model_that_is_not_built_in_says_what_is():
