@@ -380,7 +380,7 @@ SECRETS = [
 @pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("key", "url"),
-    [*(("private", url) for url in SECRETS), ("public", "host=h user=ann password = s3cret dbname=clinic")],
+    [("public", "host=h user=ann password = s3cret dbname=clinic"), *(("private", url) for url in SECRETS)],
 )
 def test_a_password_in_the_settings_is_refused_and_not_shown(key, url, make_run, cli):
     query = {} if key == "public" else {"data.private_query": "select * from visits order by id"}
