@@ -1,5 +1,9 @@
 """What a fit and its online answers are charged, to which ledger, and when they are refused; what is remembered."""
 
+import contextlib
+import shutil
+import sqlite3
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -8,14 +12,16 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from tests.estimators.small_task import POOL, D, X, Y, classifier, fitted, table
 
-from quorate import Budget, Ledger, PublicPool
+from quorate import Budget, Ledger, PublicPool, SubsampleAggregate
 from quorate.accounting import PureDP
 from quorate.data import row_digests
-from quorate.errors import BudgetExhausted, DataRefused, LedgerMismatch, PreconditionFailed
+from quorate.errors import BudgetExhausted, DataRefused, LedgerIntegrityError, LedgerMismatch, PreconditionFailed
 from quorate.labelling import OnlineAnswers
-from quorate.ledger import Reservation, SqliteStore
+from quorate.ledger import SqliteStore
+from quorate.ledger.chain import extend
+from quorate.ledger.entries import Bound
 from quorate.mechanisms import DECLINED
-from quorate.release import NEVER_ASKED
+from quorate.release import NEVER_ASKED, RollbackGuard
 from quorate.voting import kept_votes
 
 pytestmark = pytest.mark.mostly_heavy
@@ -39,13 +45,6 @@ def test_ask_answers_with_classes_and_remembers_what_it_answered():
     assert clf.predict(points).shape == (3,), "the student goes on for free"
 
 
-def test_asking_for_a_released_label_is_free(clf):
-    left = clf.facts().spending.answers_left
-    asked = clf.queries_[:10]
-    assert clf.ask(POOL[asked]) == [clf.classes_[code] for code in clf.released_.codes[:10]]
-    assert clf.facts().spending.answers_left == left
-
-
 @pytest.mark.quick
 def test_a_row_without_an_answer_was_declined_or_never_asked(clf, monkeypatch):
     points = table(3, 33)[0]
@@ -63,18 +62,6 @@ def test_without_answers_kept_back_labels_are_told_and_new_rows_are_refused():
     assert clf.ask(POOL[clf.queries_[:1]]) == [clf.classes_[clf.released_.codes[0]]]
     with pytest.raises(PreconditionFailed, match="set online_answers before a run"):
         clf.ask(POOL)
-
-
-def test_an_answer_is_charged_before_its_noise_is_drawn(monkeypatch):
-    clf = fitted(online_answers=2, queries=20)
-    order = []
-    draw, release = Reservation.draw, type(clf.recipe_.mechanism).release_many
-    monkeypatch.setattr(Reservation, "draw", lambda *a, **k: (draw(*a, **k), order.append("charged"))[0])
-    monkeypatch.setattr(
-        type(clf.recipe_.mechanism), "release_many", lambda *a, **k: (order.append("drawn"), release(*a, **k))[1]
-    )
-    clf.ask(table(2, 40)[0])
-    assert order == ["charged", "drawn"]
 
 
 NAMES = [f"x{place}" for place in range(D)]
@@ -174,3 +161,104 @@ def test_a_spent_budget_refuses_before_any_teacher_is_trained(monkeypatch):
             fitted(ledger=ledger)
     assert (refusal.value.spent, refusal.value.limit) == (4.0, 5.0)
     assert "give a smaller epsilon=" in str(refusal.value)
+
+
+# --- a fitted estimator knows its ledger's newest entry: an older state put back sells no answer twice --------------
+
+
+NEW = table(20, 50)[0]
+
+
+def fitted_in(folder, online=1, **changes):
+    return fitted(ledger=folder / "ledger.db", online_answers=online, queries=40, **changes)
+
+
+def half(rows):
+    return int(np.mean(rows[:, 0]) > 0)
+
+
+def aggregate(folder):
+    asked = SubsampleAggregate(
+        n_shards=40, cutoff=2, n_queries=3, epsilon=4.0, delta=1e-5, ledger=folder / "ledger.db", n_jobs=1
+    )
+    return asked.fit(X)
+
+
+@pytest.mark.parametrize("made", [fitted_in, aggregate], ids=["classifier", "aggregate"])
+def test_a_ledger_that_was_put_back_between_two_questions_is_refused(made, tmp_path):
+    folder, copy = tmp_path / "run", tmp_path / "copy"
+    folder.mkdir()
+    clf = made(folder)
+    shutil.copytree(folder, copy)
+    clf.ask(NEW[:1] if made is fitted_in else half)
+    shutil.rmtree(folder)
+    shutil.copytree(copy, folder)
+    with pytest.raises(LedgerIntegrityError, match="older or another ledger"):
+        clf.ask(NEW[1:2] if made is fitted_in else half)
+
+
+def test_an_edited_old_entry_sells_no_answer_and_is_refused_by_whoever_reads_it(tmp_path):
+    path = tmp_path / "ledger.db"
+    clf = fitted_in(tmp_path)
+    with Ledger(path) as ledger:
+        (reserved,) = ledger.reservations()
+    with contextlib.closing(sqlite3.connect(path)) as file:
+        change = """replace(line, '"online answer":1', '"online answer":9')"""
+        assert file.execute(f"UPDATE entry SET line = {change} WHERE sequence = {reserved.sequence}").rowcount == 1
+        file.commit()
+    assert len(clf.ask(NEW[:1])) == 1  # by what was verified before the edit
+    with pytest.raises(BudgetExhausted):
+        clf.ask(NEW[1:2])
+    for act in (lambda: Ledger(path), lambda: fitted_in(tmp_path)):
+        with pytest.raises(LedgerIntegrityError, match="altered"):
+            act()
+
+
+@pytest.mark.quick
+def test_an_entry_that_somebody_else_forged_is_refused_by_the_next_question(tmp_path):
+    """Its number, link and hash are sound, and it breaks a rule: the ledger is bound a second time."""
+    path = tmp_path / "ledger.db"
+    clf = fitted_in(tmp_path)
+    with Ledger(path) as ledger:
+        session, head = ledger.entries()[0].session, ledger.head
+    [entry] = extend(head, [Bound(fingerprint="another")], time="2026-01-02T03:04:05.000000Z", session=session)
+    with contextlib.closing(sqlite3.connect(path)) as file:
+        file.execute("INSERT INTO entry VALUES (?, ?)", (entry.sequence, entry.to_json()))
+        file.commit()
+    with pytest.raises(LedgerIntegrityError, match="breaks a rule"):
+        clf.ask(NEW[:1])
+
+
+@pytest.mark.parametrize("cheats", [False, True])
+def test_a_question_reads_what_is_newer_and_not_all_earlier_answers(tmp_path, monkeypatch, cheats):
+    """And where everything is read again, the count of entries that a question reads grows."""
+    clf, read, load = fitted_in(tmp_path, online=6), [], SqliteStore.load
+
+    def counted(self, after=0):
+        stored = load(self, after)
+        read.append(len(stored.lines))
+        return stored
+
+    monkeypatch.setattr(SqliteStore, "load", counted)
+    if cheats:
+        monkeypatch.setattr(RollbackGuard, "take", lambda _: None)
+    for point in range(6):
+        clf.ask(NEW[point : point + 1])
+    assert (read == [1] * 6) is not cheats
+    assert not cheats or read == sorted(read)
+
+
+def test_another_ledger_in_its_place_is_refused_too(tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    one, two = fitted_in(tmp_path / "one"), fitted_in(tmp_path / "two")
+    one.ledger = two.ledger
+    with pytest.raises(LedgerIntegrityError):
+        one.ask(NEW[:1])
+
+
+def test_the_ledger_may_grow_by_others_in_between(tmp_path):
+    clf = fitted_in(tmp_path)
+    with pytest.raises(BudgetExhausted):  # charged nothing, but it was opened and read
+        fitted_in(tmp_path, online=0, epsilon=0.1, delta=1e-6, allow_hopeless=True)
+    assert len(clf.ask(NEW[:1])) == 1

@@ -10,13 +10,8 @@ from sklearn.linear_model import LogisticRegression
 from tests.data.test_column_kinds import WORDS, table
 
 from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool
-from quorate.data.rows import take
-from quorate.ensemble import check_unfitted
-from quorate.run.schema import Schema
 from quorate.students import as_student
 from quorate.voting import inputs
-from quorate.voting.inputs import check_inputs, look
-from quorate.voting.models import built_in
 
 N, M = 600, 120
 BUDGET = {"epsilon": 8.0, "delta": 1e-5, "n_records": N, "unsafe_noise_seed": 1}
@@ -41,29 +36,24 @@ def estimators():
     return [votes, PrivateLogisticRegression(classes=[False, True], **BUDGET)]
 
 
-CONTAINERS = [
-    list,
-    lambda texts: np.array(texts, dtype=object),
-    lambda texts: pl.Series("review", texts),
-    lambda texts: pd.Series(texts, name="review"),
-]
+CONTAINERS = {
+    "list": list,
+    "numpy": lambda texts: np.array(texts, dtype=object),
+    "polars": lambda texts: pl.Series("review", texts),
+    "pandas": lambda texts: pd.Series(texts, name="review"),
+    "polars frame": lambda texts: pl.DataFrame({"review": texts}),
+    "pandas frame": lambda texts: pd.DataFrame({"review": texts}),
+}
 
 
-@pytest.mark.parametrize("container", CONTAINERS, ids=["list", "numpy", "polars", "pandas"])
+@pytest.mark.parametrize("name", CONTAINERS)
 @pytest.mark.parametrize("which", [0, 1], ids=["votes", "direct"])
-def test_bare_texts_are_learned_from(container, which):
+def test_bare_texts_are_learned_from_and_are_the_one_column_of_a_frame(name, which):
     clf, (X, y), (public, _), (new, truth) = estimators()[which], notes(N, 1), notes(M, 2), notes(200, 3)
-    clf.fit(container(X), y, public=PublicPool(container(public)))
-    assert (clf.predict(container(new)) == truth).mean() > 0.9
-    assert (clf.predict(new[:3]) == clf.predict(container(new))[:3]).all()
-
-
-@pytest.mark.parametrize("frame", [pl.DataFrame, pd.DataFrame])
-@pytest.mark.parametrize("which", [0, 1], ids=["votes", "direct"])
-def test_bare_texts_are_the_one_column_of_the_pool(frame, which):
-    clf, (X, y), (public, _), (new, truth) = estimators()[which], notes(N, 1), notes(M, 2), notes(200, 3)
-    clf.fit(X, y, public=PublicPool(frame({"review": public})))
-    assert (clf.predict(new) == truth).mean() > 0.9
+    hold = list if "frame" in name else CONTAINERS[name]
+    clf.fit(hold(X), y, public=PublicPool(CONTAINERS[name](public)))
+    assert (clf.predict(hold(new)) == truth).mean() > 0.9
+    assert (clf.predict(new[:3]) == clf.predict(hold(new))[:3]).all()
 
 
 @pytest.mark.heavy_cases(7)  # each cell once
@@ -94,52 +84,6 @@ def test_a_table_of_every_kind_is_learned_from_and_read_the_same_later(which):
     assert len(clf.predict(lacking)) == 100
     if which:
         assert (pickle.loads(pickle.dumps(clf)).predict(new) == found).all()  # noqa: S301
-
-
-def test_what_a_unit_adds_is_the_same_alone_and_in_company():
-    schema = Schema.of(table(M, 2))
-    private = table(40, 1)
-    rows, usable = schema.parsed(private)
-    assert usable.all()
-    together = schema.numbers(rows).toarray()
-    for i in (0, 7, 39):
-        alone = schema.numbers(schema.parsed(private[[i]])[0]).toarray()
-        assert (alone == together[[i]]).all()
-    odd = private.cast({"age": pl.String, "came": pl.String})
-    odd[7, "age"], odd[8, "came"], odd[9, "seen"], odd[10, "lab"], odd[11, "note"] = "old", "then", "soon", "high", None
-    rows, usable = schema.parsed(odd)
-    assert np.flatnonzero(~usable).tolist() == [7, 8, 9]  # a lab value that is none is missing, and so is a note
-    others = [i for i in range(40) if i not in (7, 8, 9, 10, 11)]
-    assert (schema.numbers(take(rows, others)).toarray() == together[others]).all()
-
-
-def test_a_teacher_sees_a_row_the_same_alone_and_in_company():
-    private, teacher = table(40, 1), estimators()[0]
-    y = [False, True] * 20
-    inputs = check_inputs(private, y, public=PublicPool(table(M, 2)), classes=[False, True], groups=None)
-    model = built_in("logistic", "teacher")
-    check_unfitted(model)
-    view = look(inputs, teacher=model, student=as_student(teacher.student), built_in=True).teacher
-    together = view(private).toarray()
-    odd = private.clone()
-    odd[7, "seen"], odd[7, "lab"], odd[7, "note"] = "soon", "high", None
-    company = view(odd).toarray()
-    for i in (0, 3, 39):
-        assert (view(private[[i]]).toarray() == together[[i]]).all()
-        assert (company[i] == together[i]).all()
-
-
-def cheating_view(rows):
-    """A twin that fits its words on the rows that it reads."""
-    return Schema.of(rows).numbers(rows).toarray()
-
-
-@pytest.mark.quick
-def test_that_test_catches_an_encoder_of_private_rows():
-    private = table(40, 1)
-    odd = private.clone()
-    odd[7, "note"] = "cough cough cough cough"
-    assert (cheating_view(private)[0] != cheating_view(odd)[0]).any()
 
 
 # --- the built-in models see arrays in units of the public pool: a table means the same in any container -------------

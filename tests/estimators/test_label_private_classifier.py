@@ -10,14 +10,12 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.datasets import make_classification
-from sklearn.exceptions import NotFittedError
 from sklearn.naive_bayes import BernoulliNB
 
-from quorate import Budget, LabelPrivateClassifier, Ledger, PrivateClassifier, PublicPool
+from quorate import LabelPrivateClassifier, PrivateClassifier, PublicPool
 from quorate.accounting import Guarantee
 from quorate.data import load_mushroom
 from quorate.ensemble import partition_rows, train_teachers
-from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, SeededNoiseRefused
 from quorate.noise import OSNoise
 from quorate.types import Secret
 from quorate.voting.config import RunConfig
@@ -195,67 +193,3 @@ def test_labels_of_another_type_are_the_classes_that_say_the_same(classes):
     assert [fit.classes_.tolist() for fit in fits] == [["no", "yes"]] * len(fits)
     for fit in fits[1:]:
         assert_array_equal(fit.predict(X), fits[0].predict(X))
-
-
-def test_labels_and_records_are_not_charged_to_one_ledger():
-    X, y = made(700)
-    ledger = Ledger(budget=Budget(9.0, 1e-3))
-    LabelPrivateClassifier(classes=[0, 1], **PROMISED, n_teachers=5, n_jobs=1, ledger=ledger).fit(X[:600], y[:600])
-    with pytest.raises(PreconditionFailed):
-        PrivateClassifier(classes=[0, 1], **PROMISED, n_teachers=5, n_jobs=1, ledger=ledger).fit(
-            X[:600], y[:600], public=PublicPool(X[600:])
-        )
-    assert len(ledger.reservations()) == 1
-
-
-@pytest.mark.default_cases(1)
-@pytest.mark.parametrize(
-    ("wrong", "told"),
-    [
-        ({"epsilon": None}, "epsilon"),
-        ({"epsilon": 0.0}, "epsilon"),
-        ({"delta": 1.0}, "delta"),
-        ({"classes": None}, "classes= is required"),
-        ({"classes": "all"}, 'or "public"'),
-        ({"n_teachers": 10_000}, "n_teachers must be at most 300, the number of labels"),
-        ({"unit": "patient"}, None),
-        ({"prior_matching": "yes"}, "prior_matching"),
-        ({"classes": [0, 1, 2], "prior_matching": True}, "two classes"),
-        ({"queries": 301}, "queries"),
-    ],
-    ids=lambda value: str(value)[:40],
-)
-def test_a_wrong_argument_is_one_line_and_charges_nothing(wrong, told):
-    ledger = Ledger(budget=Budget(9.0, 1e-3))
-    arguments = {"classes": [0, 1], **PROMISED, "n_teachers": 5, "n_jobs": 1, "ledger": ledger, **wrong}
-    if told is None:  # the unit of ungrouped rows is the label, whatever it is called
-        assert LabelPrivateClassifier(**arguments).fit(X, y).guarantee_.unit == "label"
-        return
-    with pytest.raises(InvalidParameter) as refusal:
-        LabelPrivateClassifier(**arguments).fit(X, y)
-    assert told in str(refusal.value)
-    assert "\n" not in str(refusal.value)
-    assert ledger.reservations() == ()
-
-
-@pytest.mark.quick
-def test_a_label_that_was_not_declared_is_told_to_the_owner_alone():
-    with pytest.raises(DataRefused):
-        LabelPrivateClassifier(classes=[0, 2], **PROMISED, n_teachers=5, n_jobs=1).fit(X, y)
-
-
-@pytest.mark.quick
-def test_one_class_is_refused_in_the_words_of_a_classifier():
-    with pytest.raises(ValueError, match="class"):
-        LabelPrivateClassifier(classes="public", **PROMISED, n_jobs=1).fit(X, np.zeros_like(y))
-
-
-def test_nothing_is_said_before_a_fit_and_a_seeded_student_does_not_leave(tmp_path):
-    clf = LabelPrivateClassifier(classes=[0, 1], **PROMISED, n_teachers=5, n_jobs=1, unsafe_noise_seed=1)
-    for ask in (lambda: clf.predict(X), clf.summary, lambda: clf.export(tmp_path / "student.skops")):
-        with pytest.raises(NotFittedError):
-            ask()
-    with pytest.raises(SeededNoiseRefused):
-        clf.fit(X, y).export(tmp_path / "student.skops")
-    clf.set_params(unsafe_noise_seed=None).fit(X, y).export(tmp_path / "student.skops")
-    assert (tmp_path / "student.skops").stat().st_size > 0

@@ -1,23 +1,17 @@
 """A finished run, in its folder or exported, is a fitted estimator: it predicts, asks, tells its guarantee."""
 
-import io
 import json
 import pickle
 import shutil
-from datetime import date, time, timedelta
-from functools import cache
-from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from tests.folder.conftest import visits, write_run
+from tests.folder.conftest import entries, visits, write_run
 
 import quorate
-from quorate import Ledger
 from quorate.deferred import skops
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, PreconditionFailed
 from quorate.estimators.finished_run import FinishedRun, _declared_classes
@@ -42,11 +36,6 @@ def runs(tmp_path_factory):
     )
     execute(read_run(direct), command="quorate run")
     return {"teachers": teachers, "outbox": folder / "outbox", "direct": direct}
-
-
-def entries(root):
-    with Ledger(root / "ledger.db") as ledger:
-        return ledger.head.sequence
 
 
 @pytest.mark.heavy
@@ -157,66 +146,6 @@ def test_a_student_of_unknown_parts_is_opened_where_they_are_named(runs, monkeyp
     run = quorate.load(runs["teachers"], trusted=["my.Student"])
     assert isinstance(run, FinishedRun)
     assert not isinstance(run.student_, LogisticRegression) or run.student_.classes_.tolist() == ["no", "yes"]
-
-
-@pytest.fixture(scope="module")
-def typed(tmp_path_factory):
-    """Return ``typed(method)``: a finished run on columns of every kind, made once, and what was exported from it."""
-
-    @cache
-    def typed(by):
-        folder = tmp_path_factory.mktemp(by)
-        changes = {
-            "teachers": {"budget.epsilon": 40.0},
-            "direct": {"method.by": "direct", "method.rounds": 4, "teachers.count": None, "mechanism.queries": None,
-                       "run.n_jobs": None, "budget.epsilon": 8.0},
-        }[by]  # fmt: skip
-        root = write_run(folder / "run", n=200, m=60, **{"data.categorical": ["zip"], **changes})
-        for name in ("private", "public", "evaluation"):
-            of_every_kind(pl.read_csv(root / f"{name}.csv")).write_csv(root / f"{name}.csv")
-        execute(read_run(root), command="quorate run")
-        export_files(root, folder / "outbox")
-        return root, folder / "outbox"
-
-    return typed
-
-
-def of_every_kind(rows):
-    """Add a date, a time of day, a decimal comma and a declared category, each of which follows from the age."""
-    days = [date(2024, 1, 1) + timedelta(days=age) for age in rows["age"].to_list()]
-    return rows.with_columns(
-        pl.Series("day", days),
-        pl.Series("clock", [time(age % 24, age % 60) for age in rows["age"].to_list()]),
-        pl.Series("bmi", [str(bmi).replace(".", ",") for bmi in rows["bmi"].to_list()]),
-        pl.Series("zip", [10_000 + age % 3 for age in rows["age"].to_list()]),
-    )
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("by", ["direct", "teachers"])
-def test_what_was_exported_reads_every_kind_of_column_as_the_run_does(by, typed):
-    root, outbox = typed(by)
-    rows = of_every_kind(NEW)
-    written = pl.read_csv(io.BytesIO(rows.write_csv().encode()))
-    expected = quorate.load(root).predict_proba(rows)
-    numbers = rows.with_columns(pl.col("bmi").str.replace(",", ".").cast(pl.Float64))
-    for table in (rows, written, rows.to_pandas(), rows.select(reversed(rows.columns)), numbers):
-        assert (quorate.load(outbox).predict_proba(table) == expected).all()
-    with pytest.raises(DataRefused, match="lacks the column"):
-        quorate.load(outbox).predict(rows.drop("day"))
-
-
-@pytest.mark.heavy
-def test_a_folder_that_says_nothing_of_columns_refuses_dates_in_one_line(typed, tmp_path):
-    outbox = Path(shutil.copytree(typed("direct")[1], tmp_path / "outbox"))
-    facts = json.loads((outbox / "facts.json").read_text())
-    del facts["student_file"]["columns"]
-    (outbox / "facts.json").write_text(json.dumps(facts))
-    manifest = json.loads((outbox / "manifest.json").read_text())
-    manifest["sha256"]["facts.json"] = sha256((outbox / "facts.json").read_bytes()).hexdigest()
-    (outbox / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(DataRefused, match=r"column 'day' of X holds dates or times, and .* does not say how"):
-        quorate.load(outbox).predict(of_every_kind(NEW))
 
 
 @pytest.mark.parametrize(

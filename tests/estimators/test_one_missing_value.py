@@ -207,15 +207,6 @@ def test_a_private_column_without_any_text_is_text(mark):
     assert np.array_equal(as_seen(clf, row), public_encoder(read).transform(row)), "no private row decides"
 
 
-def test_a_column_of_number_objects_without_any_value_is_numbers():
-    X, y = frame(N, 1)
-    pool = frame(M, 2)[0].assign(age=pd.Series([None, 1.0] * (M // 2), dtype=object))
-    clf = fitted(X.assign(age=pd.Series([None] * N, dtype=object)), y, pool)
-    rows = frame(2, 9)[0].assign(age=pd.Series([None, 3.0], dtype=object))
-    assert np.array_equal(as_seen(clf, rows.iloc[[0]])[0], as_seen(clf, rows)[0])
-    assert clf.ask(rows.iloc[[0]])[0] in (0, 1, None)
-
-
 def test_a_view_that_fails_costs_nothing(monkeypatch):
     clf = fitted(*frame(N, 1), frame(M, 2)[0])
 

@@ -12,7 +12,6 @@ from sklearn.tree import DecisionTreeClassifier
 from tests.estimators.small_task import POOL, SETTINGS, N, X, Y
 
 from quorate import PublicPool
-from quorate.audit import audit_shards
 from quorate.ledger import Budget, Ledger
 from quorate.noise import OSNoise
 from quorate.release.model_digest import described
@@ -154,9 +153,3 @@ def test_an_encoder_fitted_on_private_rows_would_move_every_teacher(monkeypatch)
     before = trained(X, Y, GROUPS, key)
     after = trained(np.where((GROUPS == 7)[:, None], X + 5.0, X), Y, GROUPS, key)
     assert sum(a != b for a, b in zip(before, after, strict=True)) == SETTINGS["n_teachers"]
-
-
-def test_the_shard_audit_agrees():
-    found = audit_shards(GaussianNB(), X, Y, GROUPS, classes=[0, 1], n_teachers=10, units=1, seed=1)
-    assert not found.violated
-    assert found.worst == 1

@@ -4,6 +4,7 @@ import re
 import shutil
 from contextlib import contextmanager
 from dataclasses import make_dataclass
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -13,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from tests.estimators.small_task import POOL, X, Y, classifier, entries, resume_refused, resumes_nothing, table
 
 from quorate import Budget, LabelPrivateClassifier, Ledger, PrivateClassifier, PublicPool, check
-from quorate.errors import BudgetExhausted, InvalidParameter, LedgerMismatch, PreconditionFailed
+from quorate.errors import BudgetExhausted, LedgerMismatch, PreconditionFailed
 from quorate.estimators import private_classifier, resumable
 from quorate.labelling.active import Margin
 from quorate.release.keys import fingerprint_key
@@ -67,9 +68,13 @@ def test_another_process_has_the_same_student_and_teachers_and_charges_nothing(k
     assert all((a.vote(ROWS) == b.vote(ROWS)).all() for a, b in zip(*votes, strict=True))
     assert clf.ask(ROWS[:3]) == answers  # from the memo
     assert entries(path) == before
-    assert len(clf.ask(ROWS[:8])) == 8  # three of them for free
+    told = clf.ask(ROWS[:8])  # three of them for free
+    assert len(told) == 8
     assert entries(path) == [*before, "drawn", "stored"]
-    assert "left: no answers" in repr(clf)
+    again = made(path).resume(X, Y, public=PUBLIC)
+    assert again.ask(ROWS[:8]) == told
+    assert entries(path) == [*before, "drawn", "stored"]
+    assert "left: no answers" in repr(again)
     with pytest.raises(BudgetExhausted):
         clf.ask(ROWS[8:])
     assert "PrivateClassifier.resume" in clf.summary()
@@ -84,16 +89,6 @@ def test_a_promise_that_the_fit_did_not_make_is_refused(tmp_path):
     with pytest.raises(PreconditionFailed, match="another promise"):
         made(path, n_records=len(X), **asked).resume(X, Y, public=PUBLIC)
     assert made(path, **asked).resume(X, Y, public=PUBLIC).guarantee_ == first.guarantee_
-
-
-def test_what_another_process_asked_is_remembered_in_the_next(kept, tmp_path):
-    path = copied(kept, tmp_path)
-    told = made(path).resume(X, Y, public=PUBLIC).ask(ROWS[3:8])
-    again = made(path).resume(X, Y, public=PUBLIC)
-    before = entries(path)
-    assert again.ask(ROWS[:8]) == [*kept[2], *told]
-    assert entries(path) == before
-    assert "left: no answers" in repr(again)
 
 
 def test_a_key_that_is_another_ones_gives_other_teachers(kept):
@@ -139,31 +134,59 @@ def test_where_there_is_nothing_to_resume_it_says_so(tmp_path):
         made(tmp_path / "empty.db").resume(X, Y, public=PUBLIC)
 
 
-@pytest.mark.parametrize("queries", [80, Margin(80, batch=40)], ids=["fixed", "active"])
-def test_a_fit_that_was_interrupted_goes_on_and_is_charged_once(queries, tmp_path, monkeypatch):
+def of_labels(ledger, **changes):
+    given = {"classes": [0, 1], "epsilon": 4.0, "delta": 1e-5, "n_teachers": 20, "queries": 80, "n_jobs": 1}
+    return LabelPrivateClassifier(**{**given, "ledger": ledger, **changes})
+
+
+INTERRUPTED = {
+    "fixed": (lambda path: made(path).set_params(queries=80), {"public": PUBLIC}),
+    "active": (lambda path: made(path).set_params(queries=Margin(80, batch=40)), {"public": PUBLIC}),
+    "labels alone": (of_labels, {}),
+}
+
+
+@pytest.mark.parametrize("kind", INTERRUPTED)
+def test_a_fit_that_was_interrupted_goes_on_and_is_charged_once(kind, tmp_path, monkeypatch):
     path = tmp_path / "ledger.db"
-    stopping = made(path)
-    stopping.set_params(queries=queries)
+    fresh, tables = INTERRUPTED[kind]
+    stopping = fresh(path)
     with monkeypatch.context() as patch:
         patch.setattr(resumable, "progress", interrupting("labels", at=1))
         with pytest.raises(KeyboardInterrupt) as stopped:
-            stopping.fit(X, Y, public=PUBLIC)
+            stopping.fit(X, Y, **tables)
     note = r".* after the charge. \d+ of 80 answers are stored. Nothing is charged twice: resume\(\.\.\.\) .*"
     assert re.fullmatch(note, stopped.value.__notes__[0])
     assert entries(path).count("reserved") == 1
-    with pytest.raises(BudgetExhausted, match=r"this very fit was charged before: resume\(...\) goes on"):
-        stopping.fit(X, Y, public=PUBLIC)
-    with pytest.raises(BudgetExhausted, match=r"this very fit was charged before: resume\(...\) goes on"):
-        check(stopping, X, Y, public=PUBLIC)
-    again = made(path)
-    again.set_params(queries=queries).resume(X, Y, public=PUBLIC)
+    for act in (stopping.fit, partial(check, stopping)):
+        with pytest.raises(BudgetExhausted, match=r"this very fit was charged before: resume\(...\) goes on"):
+            act(X, Y, **tables)
+    kept = _stored_labels(path)
+    assert len(kept) > 0
+    clf = fresh(path).resume(X, Y, **tables)
     assert entries(path).count("reserved") == 1
-    assert len(again.released_.codes) == 80
-    assert (again.released_.codes >= 0).all()
-    assert len(again.ask(ROWS[:8])) == 8
-    once_more = made(path)
-    once_more.set_params(queries=queries).resume(X, Y, public=PUBLIC)
-    assert (once_more.predict(POOL) == again.predict(POOL)).all()
+    assert len(clf.released_.codes) == 80
+    assert (clf.released_.codes >= 0).all()
+    assert _stored_labels(path)[: len(kept)] == kept  # none was drawn again
+    assert f"{type(clf).__name__}.resume" in clf.summary()
+    assert kind == "labels alone" or len(clf.ask(ROWS[:8])) == 8
+    once_more = fresh(path).resume(X, Y, **tables)
+    assert (once_more.predict(POOL) == clf.predict(POOL)).all()
+    assert once_more.guarantee_ == clf.guarantee_
+    before = entries(path)
+    for changed, labels, error, said in (
+        ({"n_teachers": 19}, Y, PreconditionFailed, "none of these settings"),
+        ({}, np.r_[Y[:-1], 1 - Y[-1:]], LedgerMismatch, "cannot resume: the data differ"),
+    ):
+        with pytest.raises(error, match=said):
+            fresh(path).set_params(**changed).resume(X, labels, **tables)
+    assert entries(path) == before
+
+
+def _stored_labels(path):
+    with Ledger(path) as ledger:
+        (reservation,) = ledger.reservations()
+        return [block.answers for block in reservation.blocks("label")]
 
 
 def interrupting(stage, *, at):
@@ -187,51 +210,6 @@ def test_before_the_charge_an_interruption_says_that_nothing_was_charged(tmp_pat
         made(tmp_path / "ledger.db").fit(X, Y, public=PUBLIC)
     assert stopped.value.__notes__ == ["quorate: interrupted before anything was charged. Call fit again"]
     assert "reserved" not in entries(tmp_path / "ledger.db")
-
-
-# --- labels alone ---------------------------------------------------------------------------------------------------
-
-
-def of_labels(ledger, **changes):
-    given = {"classes": [0, 1], "epsilon": 4.0, "delta": 1e-5, "n_teachers": 20, "queries": 80, "n_jobs": 1}
-    return LabelPrivateClassifier(**{**given, "ledger": ledger, **changes})
-
-
-def test_a_fit_of_labels_that_was_interrupted_goes_on_and_is_charged_once(tmp_path, monkeypatch):
-    path = tmp_path / "ledger.db"
-    with monkeypatch.context() as patch:
-        patch.setattr(resumable, "progress", interrupting("labels", at=1))
-        with pytest.raises(KeyboardInterrupt) as stopped:
-            of_labels(path).fit(X, Y)
-    assert "Nothing is charged twice: resume(...)" in stopped.value.__notes__[0]
-    with pytest.raises(BudgetExhausted, match=r"this very fit was charged before: resume\(...\) goes on"):
-        of_labels(path).fit(X, Y)
-    kept = _stored_labels(path)
-    clf = of_labels(path).resume(X, Y)
-    assert entries(path).count("reserved") == 1
-    assert (clf.released_.codes >= 0).all()
-    assert len(kept) > 0
-    assert _stored_labels(path)[: len(kept)] == kept  # none was drawn again
-    again = of_labels(path).resume(X, Y)
-    assert (again.released_.codes == clf.released_.codes).all()
-    assert (again.predict(POOL) == clf.predict(POOL)).all()
-    assert again.guarantee_ == clf.guarantee_
-    assert "LabelPrivateClassifier.resume" in again.summary()
-    before = entries(path)
-    for changed, tables, error, said in (
-        ({"n_teachers": 19}, (X, Y), PreconditionFailed, "none of these settings"),
-        ({}, (X, np.r_[Y[:-1], 1 - Y[-1:]]), LedgerMismatch, "cannot resume: the data differ"),
-        ({"ledger": None}, (X, Y), InvalidParameter, "ledger= is None"),
-    ):
-        with pytest.raises(error, match=said):
-            of_labels(**{"ledger": path, **changed}).resume(*tables)
-    assert entries(path) == before
-
-
-def _stored_labels(path):
-    with Ledger(path) as ledger:
-        (reservation,) = ledger.reservations()
-        return [block.answers for block in reservation.blocks("label")]
 
 
 @pytest.mark.parametrize("classes", [[0, 1], ["no", "yes"]], ids=["named", "numbered"])

@@ -14,7 +14,6 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from tests.estimators.small_task import POOL, M, N, X, Y, classifier, fitted
-from tests.folder.conftest import write_run
 
 from quorate import (
     Budget,
@@ -27,11 +26,9 @@ from quorate import (
     SubsampleAggregate,
     check,
 )
-from quorate.cli import main
 from quorate.errors import DataRefused, InvalidParameter, QuorateError
-from quorate.folder.batch import load_run
-from quorate.folder.methods import execute
 from quorate.mechanisms import GaussianNoisyMax
+from quorate.students import LabelStudent
 
 PUBLIC = PublicPool(POOL)
 NAMES = ["a", "b", "c", "d"]
@@ -117,9 +114,7 @@ FITS = {
     ),
     "classes as a text": ({"classes": "01"}, ("classes must be a list of at least two labels", "got '01'")),
     "a class listed twice": ({"classes": [0, 0, 1]}, ("classes: 0 is listed twice", "once")),
-    "the number of classes": ({"classes": 2}, ("classes must be a list", "got 2")),
     "epsilon as a text": ({"epsilon": "1"}, ("epsilon must be a number > 0, got '1'", "epsilon=1.0")),
-    "epsilon of zero": ({"epsilon": 0}, ("epsilon must be a number > 0, got 0",)),
     "delta of zero": ({"delta": 0}, ("delta must be a number > 0 and < 1, got 0", "delta=1e-6")),
     "delta of one": ({"delta": 1}, ("delta must be", "got 1", "below 1 / number of units")),
     "no teachers": ({"n_teachers": 0}, ("n_teachers must be a whole number >= 1, got 0", '"auto" chooses it')),
@@ -133,6 +128,10 @@ FITS = {
     "a regressor": (
         {"teacher": make_pipeline(StandardScaler(), LinearRegression())},
         ("the teacher Pipeline is a regressor", "such as LogisticRegression()"),
+    ),
+    "a fitted classifier in a student": (
+        {"student": LabelStudent(LogisticRegression().fit([[0.0], [1.0]], [0, 1]))},
+        ("LogisticRegression is already fitted",),
     ),
     "a student class": ({"student": LogisticRegression}, ("must be an instance", "add ()")),
     "a plain class as student": (
@@ -205,13 +204,9 @@ FITS = {
     "delta below the ledger's unit": ({"delta": 1e-20}, (InvalidParameter, "at least 1e-18")),
     "a declared n above the truth": ({"n_teachers": "auto", "n_records": 10**9}, (DataRefused, "the true number of")),
     "more queries than points": ({"queries": M + 1}, (InvalidParameter, "ask at most that many")),
-    "queries in words": ({"queries": "most"}, (InvalidParameter, "queries must be a whole number")),
-    "online answers below zero": ({"online_answers": -1}, (InvalidParameter, "online_answers must be a whole number")),
     "a mechanism of another form": ({"mechanism": GaussianNoisyMax(9.0, "histogram")}, (InvalidParameter, "form")),
     "a unit without groups": ({"unit": "person"}, (InvalidParameter, "persons may cross shards")),
     "groups of records": ({"unit": "record", "groups": np.arange(N)}, (InvalidParameter, 'unit is "record"')),
-    "an unknown partition": ({"partition": "random"}, (InvalidParameter, "partition must be one of")),
-    "an unknown treatment of declined": ({"declined": "guess"}, (InvalidParameter, "declined must be one of")),
     "a fitted step": (
         {"teacher": make_pipeline(StandardScaler().fit(POOL), GaussianNB())},
         (InvalidParameter, "this Pipeline step is already fitted: StandardScaler"),
@@ -228,6 +223,12 @@ FITS = {
 
 def fitted_with(changes):
     return lambda place: place.fit(**changes)
+
+
+def labels_alone_with(changes):
+    given = {"classes": [0, 1], **BUDGET, "n_teachers": 10, "allow_hopeless": True, "n_jobs": 1, **changes}
+    labels = given.pop("y", Y)
+    return lambda place: LabelPrivateClassifier(**given, ledger=place.ledger).fit(X, labels)
 
 
 # All else that is done, and what the line has to say.
@@ -357,10 +358,20 @@ WRONG = {
         lambda p: SubsampleAggregate(**SHARDS).fit(X).ask("mean"),
         ("must be callable", "got str"),
     ),
-    "labels alone without a budget": (
-        lambda p: LabelPrivateClassifier(classes=[0, 1]).fit(X, Y),
-        ("epsilon must be", "got None"),
-    ),
+    # --- labels alone
+    **{
+        f"labels alone, {name}": (labels_alone_with(changes), said)
+        for name, (changes, said) in {
+            "without a budget": ({"epsilon": None}, ("epsilon must be", "got None")),
+            "without classes": ({"classes": None}, ("classes= is required",)),
+            "classes in words": ({"classes": "all"}, ('or "public"',)),
+            "other classes": ({"classes": [0, 2]}, (DataRefused, "a label outside classes")),
+            "one class": ({"classes": "public", "y": np.zeros_like(Y)}, (ValueError, "class")),
+            "more teachers than labels": ({"n_teachers": N + 1}, ("at most 300, the number of labels",)),
+            "priors of three classes": ({"classes": [0, 1, 2], "prior_matching": True}, ("two classes",)),
+            "more queries than rows": ({"queries": N + 1}, ("queries",)),
+        }.items()
+    },
 }
 
 
@@ -416,7 +427,6 @@ def done():
     return fitted(online_answers=2, queries=20)
 
 
-@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("name", WRONG)
 def test_python_says_it_in_one_line_and_charges_nothing(name, done, tmp_path):
     act, said = WRONG[name]
@@ -444,7 +454,6 @@ GIVEN = {
 EVERY = [(kind, name) for kind in GIVEN for name in signature(kind.__init__).parameters if name != "self"]
 
 
-@pytest.mark.default_cases(12)
 @pytest.mark.parametrize("wrong", [{"a": 1}, -3], ids=["a mapping", "below zero"])
 @pytest.mark.parametrize(("kind", "name"), EVERY, ids=[f"{kind.__name__}-{name}" for kind, name in EVERY])
 def test_a_wrong_argument_is_named_with_what_it_got(kind, name, wrong):
@@ -471,59 +480,3 @@ def test_nothing_is_left_in_the_place_of_a_wrong_ledger(tmp_path, monkeypatch):
     with pytest.raises(InvalidParameter, match=r"^ledger must be a path or a Ledger, got int"):
         _fit(PrivateClassifier(**{**GIVEN[PrivateClassifier], "ledger": 3}))
     assert not list(tmp_path.iterdir())
-
-
-TYPED = {
-    "epsilon as a text": (
-        ("epsilon = 4.0", 'epsilon = "4"'),
-        "check {root}",
-        ("[budget] epsilon must be a number > 0, got '4'", "write it without quotes"),
-    ),
-    "a page in no folder": (
-        ("[data]", "[data]\nn_records = 400"),
-        "plan {root} --html /nonexistent/x.html",
-        ("there is no folder /nonexistent", "create it first"),
-    ),
-    "a report before the run": (None, "report {root}", ("has no finished run yet", "quorate run")),
-}
-
-
-def typed(capsys, *arguments):
-    with pytest.raises(SystemExit) as stop:
-        main([str(each) for each in arguments])
-    out, err = capsys.readouterr()
-    return stop.value.code, out, err
-
-
-@pytest.mark.default_cases(2)
-@pytest.mark.parametrize("name", TYPED)
-def test_the_command_says_it_in_one_line_and_charges_nothing(name, tmp_path, capsys):
-    change, command, said = TYPED[name]
-    root = write_run(tmp_path / "run")
-    settings = root / "quorate.toml"
-    if change is not None:
-        text = settings.read_text(encoding="utf-8")
-        assert change[0] in text
-        settings.write_text(text.replace(*change), encoding="utf-8")
-    before = {path.name for path in root.rglob("*")}
-    code, out, err = typed(capsys, *command.format(root=root).split())
-    line, charged = err.strip().split("\n")
-    assert [each for each in said if each not in line] == [], line
-    assert code in (2, 4)
-    assert charged.endswith("nothing was charged)")
-    assert out == ""
-    assert {path.name for path in root.rglob("*")} - before <= {"private", "public", "run.key", "ledger.db.key.new"}
-
-
-@pytest.mark.heavy
-def test_a_check_of_a_finished_run_speaks_of_it_and_not_of_a_new_one(tmp_path, capsys):
-    root = write_run(tmp_path / "run")
-    assert "is finished" not in typed(capsys, "check", root)[1]
-    execute(load_run(root), command="quorate run")
-    code, out, _ = typed(capsys, "check", root)
-    out = " ".join(out.split())
-    assert code == 0
-    assert f"The run in {root} is finished, with these settings and files" in out
-    assert "would charge nothing, and write its model and report again" in out
-    assert f"Nothing was charged. Next: quorate status {root}" in out
-    assert '"finished": true' in typed(capsys, "check", root, "--json")[1]

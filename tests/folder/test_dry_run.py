@@ -242,18 +242,6 @@ def test_a_stack_with_default_arguments_is_a_teacher_and_a_student(stack):
     assert SelfTraining(STACKS[stack]).learner is STACKS[stack]
 
 
-def test_a_stack_by_default_arguments_is_fitted_by_every_teacher_and_as_the_student():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(1_200, 3))
-    y = np.where(X[:, 0] > 0, "yes", "no")
-    how = {"classes": ["no", "yes"], "epsilon": 8.0, "delta": 1e-5, "n_records": 600, "n_teachers": 12, "n_jobs": 1}
-    for role in ("teacher", "student"):
-        stack = StackingClassifier([("a", LogisticRegression()), ("b", GaussianNB())])
-        private = PrivateClassifier(**{role: stack}, **how, mechanism="GaussianNoisyMax", unsafe_noise_seed=1)
-        private.fit(X[:600], y[:600].tolist(), public=PublicPool(X[600:700]))
-        assert private.score(X[700:], y[700:].tolist()) > 0.85, role
-
-
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     ("model", "how", "said"),

@@ -1,7 +1,6 @@
-"""Every mechanism, named in quorate.toml: what a run with it writes, costs, says and does after a kill."""
+"""Every mechanism, named in quorate.toml: what a run with it writes, costs and says."""
 
 import json
-import signal
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +8,6 @@ import polars as pl
 import pytest
 from sklearn.linear_model import RidgeClassifier
 from tests.folder.conftest import PUBLISHED, charges, edit, labels, run, spent_on
-from tests.preloaded import Forked
 
 from quorate import PrivateClassifier, PublicPool
 from quorate.accounting import epsilon as price
@@ -72,24 +70,6 @@ def test_a_run_with_each_mechanism_writes_its_outputs_and_costs_its_price(make_r
     assert "noisy_half_lead" in rows[0] if name == "NoisyCounts" else "noisy_half_lead" not in rows[0]
     html = (root / "public" / "report.html").read_text(encoding="utf-8")
     assert name in html
-
-
-REFUSED = [
-    ("ConfidentNoisyMax", {"sigma_answer": 30.0}, "ConfidentNoisyMax got a part of its noise; give "),
-    ("InteractiveNoisyMax", {"confidence": None}, "InteractiveNoisyMax needs confidence. Example: confidence = "),
-    ("StableSparseVector", {"cutof": 1.0}, "has no key 'cutof'; did you mean \"cutoff\"?"),
-    ("InteractiveNoisyMax", {"n_teachers": 12}, "has no key 'n_teachers'"),  # which follows from the task
-    ("StableSparseVector", {"cutoff": 10_000}, "cutoff"),
-]
-
-
-@pytest.mark.default_cases(3)
-@pytest.mark.parametrize(("name", "wrong", "told"), REFUSED)
-def test_what_the_mechanisms_room_refuses_is_one_line_of_a_check(make_run, cli, name, wrong, told):
-    said = cli.refused(2, "check", make_run(m=60, **section(name, **wrong)))
-    assert told in said.words
-    assert "Traceback" not in said
-    assert len(said.splitlines()) == 2
 
 
 def test_soft_labels_are_written_as_scores(make_run):
@@ -164,70 +144,6 @@ def test_scores_are_never_read_as_votes_nor_votes_as_scores(make_run):
         task = load_run(root).task
         _, found = votes(task, task.queries, FolderStages(root / "private"), lambda stage, done, total: None)
         assert (found.reveal().shape, found.reveal().dtype) == (shape, dtype)
-
-
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from quorate.ledger import Reservation
-from quorate.folder.batch import load_run
-from quorate.folder.methods import execute
-root, when, at = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-real, drawn = Reservation.draw, []
-def draw(self, purpose, count=1, **how):
-    drawn.append(purpose)
-    last = drawn.count("label") == at and purpose == "label"
-    if last and when == "before":
-        os.kill(os.getpid(), signal.SIGKILL)
-    block = real(self, purpose, count, **how)
-    if last:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return block
-Reservation.draw = draw
-execute(load_run(root), command="quorate run")
-"""
-
-
-def kill(root, when, at):
-    said = root / "said.txt"
-    assert Forked(KILLED, root, when, at, said=said).wait(60) == -signal.SIGKILL, said.read_text()
-
-
-def test_a_killed_stream_goes_on_with_the_stages_that_are_left(make_run):
-    root = make_run(n=1500, m=200, **section("StableSparseVector", cutoff=40), **{"budget.epsilon": 400.0})
-    kill(root, "after", 2)
-    with Ledger(root / "ledger.db") as ledger:
-        spent, (reservation,) = ledger.spent, ledger.reservations()
-        stored = {block.first: block.answers for block in reservation.blocks("label") if block.answers is not None}
-        counted = 40 - reservation.remaining("sparse-vector stage")
-    assert list(stored) == [0]
-    assert counted >= 2
-    facts = run(root)
-    rows = labels(root)
-    assert [row["status"] for row in rows].count("interrupted") == 64
-    assert all(row["status"] == "interrupted" for row in rows[64:128])
-    codes = [-1 if row["label"] == "" else ("no", "yes").index(row["label"]) for row in rows]
-    assert codes[:64] == stored[0]
-    declined = sum(row["status"] == "declined" for row in rows)
-    assert declined < 60  # the stream did go on
-    with Ledger(root / "ledger.db") as ledger:
-        assert (ledger.spent, len(ledger.reservations())) == (spent, 1)
-        left = ledger.reservations()[0].remaining("sparse-vector stage")
-        assert 40 - left >= counted + 1
-    assert facts.guarantee.epsilon == spent.epsilon
-
-
-def test_a_killed_interactive_run_repeats_an_unbroken_one(make_run):
-    size = {"n": 600, "m": 700, "run.unsafe_noise_seed": 7, "budget.epsilon": 60.0}
-    mechanism = section("InteractiveNoisyMax", confidence=0.8)
-    whole, broken = make_run("whole", **size, **mechanism), make_run("broken", **size, **mechanism)
-    run(whole)
-    for at in (2, 4):  # after one block of answers and after four: inside a round, and at its end
-        kill(broken, "before", at)
-    facts = run(broken)
-    assert labels(broken) == labels(whole)
-    assert facts.answers.interrupted == 0
-    assert {row["status"] for row in labels(whole)} == {"answered", "declined"}
 
 
 @pytest.mark.parametrize("name", ["StableSparseVector", "SoftLabel", "InteractiveNoisyMax", "PrivatePrediction"])

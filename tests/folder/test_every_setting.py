@@ -5,6 +5,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from tests.folder.conftest import DIRECT, charges
+from tests.folder.test_refusals import one_line
 
 from quorate.errors import InvalidParameter, QuorateError, named, naming
 from quorate.folder import planned
@@ -130,6 +132,7 @@ def test_a_name_of_python_has_the_key_that_its_reader_types():
 
 KINDS = ("text", "categorical", "numeric", "dates")
 NUMBER = {"data.label": None, "data.classes": None, "data.range": [0, 100]}
+OPEN = {"teachers.count": None, "mechanism.queries": None, "run.allow_hopeless": None}
 #: What the tables do not have, or hold otherwise, and the key that the refusal must name.
 OF_TABLES = [
     *(({f"data.{kind}": ["agee"]}, f"[data] {kind} names 'agee'") for kind in (*KINDS, "drop")),
@@ -166,8 +169,7 @@ CASES = [
 @pytest.mark.default_cases(6)
 @pytest.mark.parametrize(("changes", "told", "by"), CASES, ids=[f"{by}: {told}" for _, told, by in CASES])
 def test_what_the_tables_do_not_have_is_refused_with_the_key_that_names_it(make_run, changes, told, by):
-    of_classes = {"teachers.count": None, "mechanism.queries": None, "run.allow_hopeless": None}
-    how = of_classes if "data.target" in changes and by == "votes" else {}
+    how = OPEN if "data.target" in changes and by == "votes" else {}
     root = make_run(**{"method.by": by}, **how, **changes)
     with pytest.raises(QuorateError) as refusal:
         read_run(root, begin=False, settings=settings_of(root))
@@ -178,7 +180,194 @@ def test_what_the_tables_do_not_have_is_refused_with_the_key_that_names_it(make_
 def test_what_names_no_column_is_refused_before_a_method_is_chosen_by_a_rehearsal(make_run, monkeypatch):
     """The rehearsal takes up to half a minute, and would have been for nothing."""
     monkeypatch.setattr(planned, "plan_of", lambda *_, **__: pytest.fail("a rehearsal began"))
-    open_ = {"teachers.count": None, "mechanism.queries": None, "run.allow_hopeless": None, "method.by": "auto"}
-    root = make_run(**open_, **{"data.evaluation": "evaluation.csv", "data.n_records": 400, "data.unit": "agee"})
+    root = make_run(
+        **OPEN, **{"method.by": "auto", "data.evaluation": "evaluation.csv", "data.n_records": 400, "data.unit": "agee"}
+    )
     with pytest.raises(QuorateError, match=r'\[data\] unit = "agee": '):
         planned.settings_to_run(settings_of(root))
+
+
+# --- what goes with no other setting, or with no table: one line that names the key, and nothing is charged -----------
+
+DECLARED = {"data.n_records": 400}
+PROMPT = {"teachers.endpoint": "http://127.0.0.1:9/v1", "teachers.model": "toy:8b", "teachers.shots": 4}
+SQLITE = {"data.private": "sqlite:///c.db"}
+OF_NUMBER = {**NUMBER, **OPEN, "data.target": "bmi"}
+NO_POOL = {**DIRECT, "data.public": None}
+AGE_AND_BMI = {"schema.age": [0, 120], "schema.bmi": [10, 60]}
+WARD = {"schema.ward": ["north", "south", "west"]}
+SHARE = {"data.evaluation": "evaluation.csv", "data.calibration_of_evaluation": 0.5}
+HELD_OUT = {"data.n_records": 1_200, "data.calibration_share": 0.4}
+INTERACTIVE = {"mechanism.name": "InteractiveNoisyMax", "mechanism.threshold": 8.0}
+
+#: Changes of a sound folder, and what the line says; by the exit code with which it ends.
+WRONG_SETTINGS = {
+    2: [
+        ({"data.classes": ["no"]}, "[data] classes must be a list of at least two labels, got ['no']"),
+        ({"data.classes": ["no", "yes", "no"]}, "'no' is listed twice"),
+        ({"data.classes": ["no", 1]}, "all classes in one type"),
+        ({"budget.epsilon": float("nan")}, "epsilon must be a number > 0, got nan"),
+        ({"budget.epsilon": "4"}, "[budget] epsilon must be a number > 0, got '4'"),
+        ({"budget.epsilon": 1e-12}, "epsilon must be at least 1e-9"),
+        ({"budget.epsilon": 0.001, "run.allow_hopeless": None, **DECLARED}, "same: [run] allow_hopeless = true"),
+        ({**DIRECT, "budget.epsilon": 9_000.0, "run.epsilon": 8_000.0}, "[run] epsilon = 8000.0 is too large for"),
+        ({"bugdet.epsilon": 1}, "has no section [bugdet]; did you mean [budget]?"),
+        # mechanisms and strategies
+        ({"mechanism.name": "NoisyCount"}, 'did you mean "NoisyCounts"?'),
+        ({"mechanism.queries": 151}, "[mechanism] queries = 151 but the pool has 150 distinct points"),
+        ({"mechanism.strategy": "margin"}, "queries = 300"),
+        (
+            {"mechanism.queries": 900, "mechanism.strategy": "margin"},
+            "Margin asks 900 queries ([mechanism] queries), ",
+        ),
+        (
+            {"mechanism.name": "StableSparseVector", "mechanism.cutoff": 200, "mechanism.queries": 100},
+            "[mechanism] cutoff must be at most the number of queries, which is 100, got 200; no more can be declined",
+        ),
+        (
+            {"mechanism.name": "StableSparseVector", "mechanism.cutoff": 5, "mechanism.cutof": 1.0},
+            "has no key 'cutof'; did you mean \"cutoff\"?",
+        ),
+        (
+            {"mechanism.name": "ConfidentNoisyMax", "mechanism.threshold": 8.0, "mechanism.sigma_answer": 30.0},
+            "ConfidentNoisyMax got a part of its noise; give ",
+        ),
+        (INTERACTIVE, "InteractiveNoisyMax needs confidence. Example: confidence = "),
+        ({**INTERACTIVE, "mechanism.n_teachers": 12}, "has no key 'n_teachers'"),  # which follows from the task
+        # teachers and students
+        (
+            {"teachers.count": 500, **DECLARED},
+            "[teachers] count must be at most 400, the number of records, got 500; try [teachers] count = ",
+        ),
+        (
+            {"teachers.prior_matching": True, "data.classes": ["no", "yes", "perhaps"]},
+            "[teachers] prior_matching is for two classes, and there are 3; leave it out",
+        ),
+        ({"teachers.model": "svm"}, '[teachers] model must be one of "auto", "logistic", "tree", "forest", "boosting"'),
+        ({"teachers.command": 3}, "[teachers] command must be a program and its arguments"),
+        ({"teachers.command": ["teach"], "teachers.model": "forest"}, "[teachers] model does not go with command"),
+        ({"teachers.command": ["teach"], "teachers.shots": 3}, "[teachers] shots does not go with command"),
+        ({"teachers.keeps_model": True}, "[teachers] keeps_model is for teachers that are a command"),
+        ({"teachers.endpoint": "http://127.0.0.1:8000/v1"}, "[teachers] model is required. "),
+        ({**PROMPT, "teachers.hosts": "llm.example.org"}, "must name machines"),
+        ({**PROMPT, "teachers.prior_matching": True}, "prior_matching is for models that are fitted"),
+        ({**PROMPT, "teachers.api_key_env": "sk-secret key"}, "must be the name of an environment variable"),
+        ({"teachers.shots": 4}, "there is no endpoint"),
+        ({"student.decision_threshold": {"false_positive": 1}}, "as costs must have the keys false_negative and"),
+        (
+            {"student.method": "values", "mechanism.name": "GaussianNoisyMax"},
+            "VoteShareStudent learns from noisy votes",
+        ),
+        # either method
+        (
+            {**DIRECT, "teachers.count": 5, "mechanism.queries": 9, "student.model": "forest", "run.n_jobs": 2},
+            "[teachers] count, [mechanism] queries, [student] model and [run] n_jobs are for votes of teachers",
+        ),
+        (
+            {"method.by": "votes", "method.rounds": 4, "method.clip": 1.0},
+            "[method] rounds and [method] clip are for the direct method",
+        ),
+        ({"method.by": "votes", "method.private_temperature": True}, "private_temperature is for the direct method, "),
+        ({**DIRECT, "method.feature_map": "patches"}, '[method] feature_map = "patches" takes square grey images'),
+        ({"run.scheduler": "tcp://10.1.2.3:8786"}, "[run] scheduler is reached by plain TCP"),
+        ({"run.scheduler": "10.1.2.3"}, "[run] scheduler must be the address"),
+        # tables
+        ({**SQLITE, "data.private": "postgresql://[h/db", "data.private_query": "select 1"}, "no URL of a database"),
+        (SQLITE, "private_query is missing"),
+        ({"data.private_query": "select 1"}, "is put to a database"),
+        (
+            {"data.private": "sqlite://c.db", "data.private_query": "select 1 order by 1"},
+            '[data] private: after sqlite: there are three slashes; write "sqlite:///c.db"',
+        ),
+        ({"data.evaluation_query": "select 1"}, "[data] evaluation_query is put to a database, and [data] evaluation,"),
+        ({"data.private": "mysql://host/db", "data.private_query": "select 1"}, "no database that is read"),
+        ({**SQLITE, "data.private_query": "select * from v"}, "end it with order by"),
+        ({"data.image_column": "scan"}, "[data] image_column names the column of image files, and [data] images,"),
+        ({"data.missing": 9}, "[data] missing must list"),
+        ({"data.missing": ["no"]}, "[data] missing names 'no', which is one of the classes"),
+        ({"data.private": "a.parquet", "data.public": "b.parquet", "data.quote": "'"}, "[data] quote says how text"),
+        ({"data.public": "b.parquet", "data.missing": "k.A."}, "[data] missing says "),
+        ({"data.text": ["ill"]}, "[data] text names 'ill', which is the label"),
+        ({"data.text": ["note"], "data.drop": ["note"]}, "[data] names column 'note' more than once"),
+        ({"data.date_formt": "dd.mm.yyyy"}, 'did you mean "date_format"'),
+        ({"data.class_shares": {"maybe": 0.1}}, "[data] class_shares names 'maybe', which is none of the classes"),
+        ({"data.score": "auc"}, "[data] score must be one of"),
+        ({"data.calibration_of_evaluation": 0.5}, "is a share of the rows of [data] evaluation, which is missing"),
+        ({**SHARE, "data.calibration": "private.csv"}, "names rows of its own; leave one of the two out"),
+        ({**SHARE, "data.calibration_share": 0.2, **DECLARED}, "calibration_of_evaluation makes them of public ones"),
+        *(
+            ({**SHARE, "data.calibration_of_evaluation": share}, f"calibration_of_evaluation{told}")
+            for share, told in (
+                (0.001, " got 0 rows, and needs at least 100"),
+                (0.9, " got 90 rows, and needs at least 100"),
+                (0.999, "=0.999 of 100 rows leaves none to score"),
+            )
+        ),
+        ({**HELD_OUT, "data.calibration": "other.csv"}, "leave calibration_share out"),
+        ({"data.coverage": 0.8}, "[data] coverage is what "),
+        # a number as the target
+        ({**OF_NUMBER, "data.range": None}, "[data] range is required beside [data] target"),
+        ({**OF_NUMBER, "data.target": None}, "[data] target is required beside [data] range"),
+        ({**OF_NUMBER, "data.range": [5, 5]}, "[data] range must be two finite numbers"),
+        ({**OF_NUMBER, "data.classes": ["no", "yes"]}, "[data] classes is for classes"),
+        ({**OF_NUMBER, "data.label": "ill"}, "[data] label is for classes"),
+        ({**OF_NUMBER, "method.by": "votes", "method.rounds": 9}, "[method] rounds is for the direct method"),
+        ({**OF_NUMBER, "method.by": "direct", "teachers.count": 50}, "[teachers] count is for votes of teachers"),
+        ({**OF_NUMBER, "mechanism.online_answers": 50}, "[mechanism] online_answers is for votes for classes"),
+        (
+            {**OF_NUMBER, "data.public": None, "method.by": "votes", "schema.age": [0, 1]},
+            "[data] public is required",
+        ),
+        ({**OF_NUMBER, "student.decision_threshold": 0.2}, "decision_threshold"),
+        # a schema in the place of public rows
+        (NO_POOL, "public is required, or a [schema]"),
+        ({**DIRECT, **AGE_AND_BMI}, "[schema] takes the place of public rows"),
+        *(({"schema.age": [0, 120], "method.by": by, **OPEN}, "[schema]") for by in ("votes", "auto")),
+        ({**NO_POOL, **AGE_AND_BMI, "schema.ward": ["north", 3]}, "'ward'"),
+        *(
+            ({**NO_POOL, **AGE_AND_BMI, **WARD, "schema.age": declared}, told)
+            for declared, told in (("?", "still open"), ([5, 1], "'age'"), ("text", "drop"))
+        ),
+        ({**NO_POOL, **AGE_AND_BMI, **WARD, "method.feature_map": "trees"}, "feature_map"),
+        ({**NO_POOL, **AGE_AND_BMI, **WARD, "method.feature_map": "kernels", "method.marginals": 0}, "feature_map"),
+        ({**NO_POOL, **AGE_AND_BMI, **WARD, "method.text": ["ward"]}, "public pool"),
+        ({**NO_POOL, **AGE_AND_BMI, **WARD, "data.categorical": ["wart"]}, "[data] categorical says what columns of"),
+        (
+            {**NO_POOL, **AGE_AND_BMI, **WARD, "data.public_query": "select 1"},
+            "[data] public_query is put to a",
+        ),
+        ({**NO_POOL, "data.images": "scans", "schema.file": ["a", "b"]}, "[data] images needs [data] public"),
+    ],
+    4: [
+        (
+            {"data.private": "privat.csv"},
+            '[data] private: there is no file "privat.csv" beside quorate.toml; did you mean "private.csv"?',
+        ),
+        (
+            {"data.evaluation": "e.csv"},
+            '[data] evaluation: there is no file "e.csv" beside quorate.toml; write its path relative to quorate.toml',
+        ),
+        ({**SQLITE, "data.private_query": "select 1 order by 1"}, "there is no file"),
+        ({"data.classes": ["no", "perhaps"]}, "private.csv, column 'ill': a label outside [data] classes was found"),
+        ({"data.classes": [0, 1]}, "a label outside [data] classes was found"),
+        ({"teachers.count": 201, "data.unit": "patient_id"}, "too many teachers"),
+        ({"teachers.count": 500, "data.n_records": 600}, 'and take [teachers] count = "auto"'),
+        ({"teachers.count": "auto", "data.n_records": 10**9}, "the true number of"),
+        ({**PROMPT, "teachers.text": "rview"}, "[teachers] text names 'rview'"),
+        ({**NO_POOL, **AGE_AND_BMI, **WARD, "schema.height": [0, 300]}, "height"),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "told"),
+    [(changes, code, told) for code, cases in WRONG_SETTINGS.items() for changes, told in cases],
+    ids=[told for cases in WRONG_SETTINGS.values() for _, told in cases],
+)
+def test_what_does_not_go_is_one_line_that_names_the_key_and_charges_nothing(make_run, cli, changes, code, told):
+    root = make_run(**changes)
+    for verb in ("check", "run"):
+        said = cli.refused(code, verb, root)
+        assert told in " ".join(one_line(said).split())
+        assert not [name for name in ("queries=", "n_teachers=", "n_records=", "allow_hopeless=") if name in said]
+    assert charges(root) == 0

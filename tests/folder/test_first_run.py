@@ -149,6 +149,9 @@ def test_settings_say_what_to_write(make_run, cli, monkeypatch):
     assert '[data] private is required. The rows to protect. Example: private = "visits.csv"' in cli("check", root)[2]
     (root / "quorate.toml").write_text("[data]\nprivate = visits.csv\n")
     assert "; texts need quotes" in cli("check", root)[2]
+    assert "write one: quorate init" in cli.refused(4, "run", root / "nowhere")
+    (root / "quorate.toml").write_bytes(b"\xff\xfe")
+    assert "cannot be read as UTF-8" in cli.refused(4, "run", root)
     (root / "quorate.toml").write_text("[data\n")
     said = cli("check", root)[2]
     assert f"{root / 'quorate.toml'} is not valid TOML: " in said
@@ -306,3 +309,14 @@ def test_what_was_stored_is_not_shown_as_work(make_run, cli):
     for stage in ("training teachers", "counting votes", "releasing labels"):
         assert stage not in said
     assert "fitting the student" in said
+
+
+@pytest.mark.heavy
+def test_a_check_of_a_finished_run_speaks_of_it_and_not_of_a_new_one(make_run, finished_run, cli):
+    assert "is finished" not in cli.ok("check", make_run("begun"))
+    root = finished_run()
+    out = cli.ok("check", root).words
+    assert f"The run in {root} is finished, with these settings and files" in out
+    assert "would charge nothing, and write its model and report again" in out
+    assert f"Nothing was charged. Next: quorate status {root}" in out
+    assert cli.json("check", root)["finished"] is True

@@ -1,9 +1,11 @@
-"""What a check shows beside its answer: a look, on its owner's terminal alone; a rehearsal, before it is paid for."""
+"""What a check shows before anything is paid: a look, on its owner's terminal alone; a rehearsal; what is hopeless."""
 
 import json
 
 import polars as pl
 import pytest
+from tests.folder.conftest import DIRECT as ROUNDS
+from tests.folder.conftest import charges, edit
 
 from quorate.run.look import Look, Names
 
@@ -128,3 +130,56 @@ def test_why_nothing_is_rehearsed_is_one_line(make_run, cli, changes, told):
     found = json.loads(cli.ok("check", root, "--json"))
     assert (told in found["not_rehearsed"]) if told else "not_rehearsed" not in found
     assert "  expect " not in cli.ok("check", root, "--no-rehearse")
+
+
+# --- what is hopeless is refused before a charge (each such set-up: tests/run/test_hopeless.py) ---------------------
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("by", ["votes", "direct"])
+def test_a_folder_with_other_private_rows_is_told_the_same_byte_for_byte(by, make_run, cli):
+    """Values, labels and, where it is declared, the number of rows: what programs and the report get of a check."""
+    changes = {"method.by": by, "data.n_records": 400, "budget.epsilon": 12.0, "budget.delta": 0.01}
+    if by == "direct":
+        changes |= ROUNDS
+    root = make_run(**changes)
+    before = cli("check", root, "--json")
+    assert "epsilon-promises-little" in before[1]
+    lines = (root / "private.csv").read_text().splitlines()
+    head, cells = lines[0], [line.split(",") for line in lines[1:-1]]  # one row less
+    other = [["44", "31.5", "north", "no"] for _ in cells]
+    assert len(other[0]) == len(cells[0])
+    (root / "private.csv").write_text("\n".join([head, *(",".join(row) for row in other)]) + "\n")
+    assert cli("check", root, "--json") == before
+
+
+DROWNED = {
+    "budget.epsilon": 0.02, "teachers.count": 12, "mechanism.name": "GaussianNoisyMax", "run.allow_hopeless": False
+}  # fmt: skip
+
+
+@pytest.mark.heavy
+def test_check_and_run_refuse_it_and_settings_let_it_run(make_run, cli):
+    root = make_run(**DROWNED)
+    for command in ("check", "run"):
+        told = cli.refused(2, command, root)
+        assert "nothing was spent: the noise of GaussianNoisyMax" in told
+        assert "[run] allow_hopeless = true" in told
+    assert not (root / "ledger.db").exists()
+    edit(root, "allow_hopeless = false", "allow_hopeless = true")
+    assert cli("run", root)[0] == 0
+
+
+@pytest.mark.heavy
+def test_a_run_that_was_charged_goes_on_whatever_the_settings_say_now(finished_run, cli):
+    """As a run of an earlier version may: what is paid for is not refused."""
+    root = finished_run(**DROWNED | {"run.allow_hopeless": True})
+    edit(root, "allow_hopeless = true\n", "")
+    assert cli("run", root)[0] == 0
+    assert charges(root) == 1
+
+
+@pytest.mark.heavy
+def test_a_rehearsal_without_a_number_of_records_names_the_key(make_run, cli):
+    err = cli.refused(2, "check", make_run(**{"data.evaluation": "evaluation.csv"}), "--rehearse")
+    assert "quorate: rehearsing needs the number of records; declare [data] n_records\n" in err

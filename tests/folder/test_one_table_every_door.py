@@ -3,9 +3,12 @@
 import datetime as dt
 import json
 import runpy
+import shutil
 import sys
 from dataclasses import replace
 from functools import cache
+from hashlib import sha256
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -333,11 +336,23 @@ def test_what_is_published_says_what_each_column_holds_and_how_it_is_written(typ
     assert kinds["lasting"] == ("duration", "durations")
     card = model_card(facts)
     assert all(f"| {name} | " in card for name in ROW)
-    assert facts.student_file is not None
     columns = tuple(replace(column, type=None) for column in facts.student_file.columns or ())
     earlier = replace(facts, student_file=replace(facts.student_file, columns=columns))
     assert "columns" not in metadata(earlier, None, (), "1")
     assert "times of day, such as" not in model_card(earlier)
+
+
+@pytest.mark.heavy
+def test_a_folder_that_says_nothing_of_columns_refuses_dates_in_one_line(typed, tmp_path):
+    outbox = Path(shutil.copytree(typed.parent / "outbox", tmp_path / "outbox"))
+    facts = json.loads((outbox / "facts.json").read_text())
+    del facts["student_file"]["columns"]
+    (outbox / "facts.json").write_text(json.dumps(facts))
+    manifest = json.loads((outbox / "manifest.json").read_text())
+    manifest["sha256"]["facts.json"] = sha256((outbox / "facts.json").read_bytes()).hexdigest()
+    (outbox / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(DataRefused, match=r"column 'day' of X holds dates or times, and .* does not say how"):
+        quorate.load(outbox).predict(polars_of(ROW))
 
 
 @pytest.mark.default_cases(1)

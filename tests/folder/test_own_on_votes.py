@@ -17,7 +17,16 @@ from quorate.folder.votes_file import VotesFile
 from quorate.labelling import DataDependentRelease, release_data_dependent_total
 from quorate.labelling.block_answers import guarded
 from quorate.ledger import Budget, Ledger
-from quorate.mechanisms import NOISE, Answerable, Classes, GaussianNoisyMax, SoftLabel, StreamMechanism
+from quorate.mechanisms import (
+    NOISE,
+    Answerable,
+    Classes,
+    GaussianNoisyMax,
+    LaplaceNoisyMax,
+    NoisyCounts,
+    SoftLabel,
+    StreamMechanism,
+)
 from quorate.noise import SeededNoise, discrete_laplace
 from quorate.types import Secret
 
@@ -189,13 +198,15 @@ class Heir(GaussianNoisyMax):
     sensitivity: ClassVar[float] = 1.0
 
 
-@pytest.mark.parametrize("kind", [Loud, Heir])
-def test_a_data_dependent_figure_of_an_own_mechanism_is_refused_before_any_charge(tmp_path, kind):
-    own = kind(sigma=40.0)
-    with pytest.raises(
-        InvalidParameter, match=f"a data-dependent figure is known for .* got {kind.__name__}"
-    ) as refusal:
-        release(tmp_path, own, sanitiser=SANITISER)
+@pytest.mark.parametrize(
+    "mechanism",
+    [Loud(sigma=40.0), Heir(sigma=40.0), LaplaceNoisyMax(laplace_scale=150.0), NoisyCounts(sigma=60.0)],
+    ids=lambda each: type(each).__name__,
+)
+def test_a_data_dependent_figure_of_a_mechanism_without_an_analysis_is_refused_before_any_charge(tmp_path, mechanism):
+    said = f"a data-dependent figure is known for .* got {type(mechanism).__name__}"
+    with pytest.raises(InvalidParameter, match=said) as refusal:
+        release(tmp_path, mechanism, sanitiser=SANITISER)
     assert refusal.value.charged is None  # no act of a command or a fit, so that no ledger was asked
     assert "37" not in str(refusal.value)
     assert not (tmp_path / "ledger.db").exists()

@@ -1,4 +1,4 @@
-"""What leaves the building is what the run wrote: no stranger's file, no link, no file that was changed since."""
+"""Files of a run: what leaves is what the run wrote, and no stranger's; a stage is whole, of its key, or absent."""
 
 import io
 import json
@@ -9,16 +9,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from tests.folder.conftest import PUBLISHED, Killed
 
 from quorate.deferred import skops
-from quorate.errors import PreconditionFailed
+from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.export.package import export_files
 from quorate.folder import published
 from quorate.folder.folder import RunFolder
 from quorate.folder.published import NAMES, publish_files, read_facts, read_published, student_from, untrusted_types
+from quorate.ledger import Budget, Ledger
+from quorate.run.stage_store import FolderStages, NoStages, stage_key
+from quorate.types import Secret
+from quorate.voting.models import model_of
 
 
 @pytest.fixture
@@ -131,16 +137,15 @@ def test_a_run_of_a_version_that_noted_no_sums_is_told_what_to_do(run, cli, tmp_
     assert cli("export", run, "--to", tmp_path / "out")[0] == 0
 
 
-def test_links_are_not_followed_in_a_run_without_sums_either(run, tmp_path):
-    RunFolder(run).published.unlink()
-    CHANGES["a link to the votes"][0](run / "public" / "student.skops")
-    with pytest.raises(PreconditionFailed, match="is a symbolic link"):
-        export_files(run, tmp_path / "out", unverified=True)
-
-
-def test_sums_win_over_the_wish_to_take_files_as_they_are(run, tmp_path):
-    swap(run / "public" / "student.skops")
-    with pytest.raises(PreconditionFailed, match="is not what this run wrote there"):
+@pytest.mark.parametrize(
+    ("what", "with_sums", "said"),
+    [("a link to the votes", False, "is a symbolic link"), ("swapped", True, "is not what this run wrote there")],
+)
+def test_neither_a_link_nor_a_file_that_sums_know_otherwise_is_taken_as_it_is(run, tmp_path, what, with_sums, said):
+    if not with_sums:
+        RunFolder(run).published.unlink()
+    CHANGES[what][0](run / "public" / "student.skops")
+    with pytest.raises(PreconditionFailed, match=said):
         export_files(run, tmp_path / "out", unverified=True)
 
 
@@ -212,10 +217,6 @@ def damaged(content):
     return made.getvalue()
 
 
-def test_a_model_is_opened():
-    assert opened(model()).predict(np.eye(4)).shape == (4,)
-
-
 def test_what_a_model_of_trees_has_to_be_trusted_with_is_named():
     made = RandomForestClassifier(2, random_state=0).fit(np.eye(4), [0, 1, 0, 1])
     assert untrusted_types(skops.io.dumps(made)) == ["sklearn.tree._tree.Tree"]
@@ -223,7 +224,70 @@ def test_what_a_model_of_trees_has_to_be_trusted_with_is_named():
 
 
 @pytest.mark.parametrize("content", [lambda _: b"", lambda _: b"no archive", lambda whole: whole[:300], damaged])
-def test_a_damaged_file_is_refused_in_one_line(content):
+def test_a_model_is_opened_and_a_damaged_file_is_refused_in_one_line(content):
+    assert opened(model()).predict(np.eye(4)).shape == (4,)
     with pytest.raises(PreconditionFailed, match=r"^student.skops cannot be read; export it again$") as refused:
         opened(content(model()))
     assert refused.value.__cause__ is None
+
+
+# --- stages keyed by content ----------------------------------------------------------------------------------------
+
+
+KEY, OTHER = Secret(bytes(32)), Secret(bytes([1]) * 32)
+
+
+def test_a_stage_is_loaded_under_its_own_key_alone(tmp_path):
+    stages = FolderStages(tmp_path / "private")
+    assert stages.load("votes", "k1") is None
+    stages.save("votes", "k1", b"\n\x00first")
+    assert stages.load("votes", "k1") == b"\n\x00first"
+    assert stages.load("votes", "k2") is None
+    assert stages.load("labels", "k1") is None
+    stages.save("votes", "k2", b"second")
+    assert stages.load("votes", "k1") is None
+
+
+def test_a_stage_that_was_cut_or_altered_counts_as_absent(tmp_path):
+    stages = FolderStages(tmp_path)
+    stages.save("votes", "k1", b"what was computed")
+    path = tmp_path / "votes.stage"
+    whole = path.read_bytes()
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        assert stages.load("votes", "k1") is None
+    for place in range(len(whole)):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        assert stages.load("votes", "k1") is None
+
+
+def test_an_estimator_in_memory_keeps_no_stage():
+    NoStages().save("votes", "k", b"secret")
+    assert NoStages().load("votes", "k") is None
+    assert not NoStages().keeps
+
+
+@given(st.dictionaries(st.text(), st.integers() | st.text(), max_size=4))
+def test_a_stage_key_depends_on_everything_and_on_no_order(cache_inputs):
+    key = stage_key(KEY, "votes", cache_inputs)
+    assert key == stage_key(KEY, "votes", dict(reversed(cache_inputs.items())))
+    others = {
+        stage_key(OTHER, "votes", cache_inputs),
+        stage_key(KEY, "labels", cache_inputs),
+        stage_key(KEY, "votes", {**cache_inputs, "one more\0": 1}),
+    }
+    assert len({key, *others}) == 4
+
+
+def test_a_folder_knows_a_ledger_by_its_anchor_too(tmp_path):
+    folder = RunFolder(tmp_path)
+    assert not folder.has_ledger
+    Ledger(folder.ledger, budget=Budget(1.0, 1e-5)).close()
+    assert folder.has_ledger
+    folder.ledger.unlink()
+    assert folder.has_ledger
+
+
+def test_a_model_that_is_not_built_in_says_what_is():
+    with pytest.raises(InvalidParameter, match='use "logistic", "tree", "forest" or "boosting"'):
+        model_of("svm", "teacher", folder=Path())

@@ -14,7 +14,6 @@ from tests.folder.conftest import Killed, labels, run
 from tests.preloaded import Forked
 
 from quorate.data import canonical
-from quorate.errors import PreconditionFailed
 from quorate.folder import status, table_source
 from quorate.folder.batch import load_run
 from quorate.folder.methods import execute
@@ -224,18 +223,6 @@ def label_rows_in_ledger(root):
         return [block.answers for block in ledger.reservations()[-1].blocks("label")][:3]
 
 
-def test_a_lost_block_cannot_be_stored_by_the_process_that_resumes(make_run):
-    """The ledger itself refuses the shortest way to redraw: answers for a block of a process that ended."""
-    root = make_run(m=600)
-    perform_killed(root, after=2, in_flight=True)
-    with Ledger(root / "ledger.db") as ledger:
-        [reservation] = ledger.reservations()
-        lost = reservation.blocks("label")[-1]
-        assert lost.status == "interrupted"
-        with pytest.raises(PreconditionFailed, match="ended"):
-            reservation.store(lost, [0] * lost.count)
-
-
 def test_the_check_catches_noise_that_depends_on_where_a_run_was_killed(make_run, monkeypatch):
     from quorate.noise import SeededNoise
 
@@ -316,23 +303,6 @@ def test_a_large_table_is_told_to_be_read_before_it_is(make_run, cli, monkeypatc
     assert said[0] == "reading private rows"
     assert re.fullmatch(r"reading private rows: \d+ %, about \d+ s left", said[1])
     assert "training teachers (12)" in said
-
-
-def test_control_c_stops_with_the_code_that_says_resumable(make_run):
-    root = make_run(m=2400)
-    process = start(root)
-    until = time.monotonic() + 120
-    while entries_so_far(root) < 6 and time.monotonic() < until:
-        time.sleep(0.0005)
-    process.send_signal(signal.SIGINT)
-    code, said = process.wait(), said_by(root)
-    assert code == 6, said
-    assert "the same command goes on from there" in said
-    assert "nothing was charged" not in said
-    before = Snapshot.of(root)
-    assert before.stored
-    run(root)
-    assert breaches([before, Snapshot.of(root)], n_queries=len(label_rows(root))) == []
 
 
 def shuffled(root):

@@ -9,15 +9,12 @@ import polars as pl
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier
 from tests.folder.conftest import charges, run
 
-from quorate import Budget, Ledger, PrivateClassifier, PublicPool
+from quorate import PrivateClassifier, PublicPool
 from quorate.deferred import skops
 from quorate.errors import InvalidParameter
 from quorate.folder.published import read_facts
-from quorate.folder.template import template
-from quorate.mechanisms import ConfidentNoisyMax, InteractiveNoisyMax
 from quorate.students import (
     AutoStudent,
     LabelStudent,
@@ -27,7 +24,7 @@ from quorate.students import (
     VoteShareStudent,
     VotingClass,
 )
-from quorate.voting.models import METHODS, SHARES, student_of
+from quorate.voting.models import METHODS, student_of
 
 CLASSES = ["no", "maybe", "yes"]
 WAYS = {
@@ -67,49 +64,6 @@ def test_every_way_learns_words_and_numbers_in_a_whole_fit(student, mechanism):
     written = skops.io.dumps(clf.student_)
     assert skops.io.get_untrusted_types(data=written) == []
     assert (skops.io.loads(written).predict(X) == clf.predict(X)).all()
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize(
-    ("student", "mechanism", "said"),
-    [
-        (
-            VoteShareStudent(),
-            "GaussianNoisyMax",
-            "VoteShareStudent learns from noisy votes, and GaussianNoisyMax releases classes",
-        ),
-        (NoiseAwareStudent(), "PermuteAndFlip", "has no formula for PermuteAndFlip"),
-        (
-            LabelStudent(LogisticRegression().fit([[0.0], [1.0]], [0, 1])),
-            "auto",
-            "LogisticRegression is already fitted",
-        ),
-        (LabelStudent(KNeighborsClassifier(n_neighbors=10_000)), "auto", "the student KNeighborsClassifier fails"),
-    ],
-)
-def test_a_student_that_cannot_be_taught_is_refused_before_anything_is_charged(student, mechanism, said, tmp_path):
-    with Ledger(tmp_path / "ledger.db", budget=Budget(60.0, 1e-5)) as ledger:
-        with pytest.raises(InvalidParameter, match=said) as told:
-            fitted(student, mechanism, ledger=ledger)
-        assert "\n" not in str(told.value)
-        assert ledger.reservations() == ()
-
-
-@pytest.mark.heavy
-def test_a_student_asks_itself_in_between_where_the_mechanism_wants_to_know():
-    mechanism = InteractiveNoisyMax(12.0, 2.0, 2.0, 20, 0.9)
-    clf = fitted(SelfTraining(), mechanism, epsilon=9_000.0)
-    X, y = rows(300, 3)
-    assert np.mean(clf.predict(X) == y) > 0.6
-
-
-@pytest.mark.heavy
-def test_declined_answers_are_dropped_or_random_as_the_run_says():
-    mechanism = ConfidentNoisyMax(19.0, 1.0, 1.0)
-    clf = [fitted(LabelStudent(GaussianNB()), mechanism, epsilon=9_000.0, declined=each) for each in ("drop", "random")]
-    declined = clf[0].released_.declined
-    assert 10 < declined.sum() < 190
-    assert not np.array_equal(clf[0].student_[-1].theta_, clf[1].student_[-1].theta_)
 
 
 MADE = {
@@ -154,12 +108,6 @@ def test_names_that_do_not_go_together_are_refused(model, method, shares, said, 
         assert student_of(model, method="auto", shares="linear", folder=tmp_path) == LabelStudent()
 
 
-def test_every_method_and_model_of_shares_is_documented():
-    page = (Path(__file__).parents[2] / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
-    assert [name for name in (*METHODS, *SHARES) if f'`"{name}"`' not in page] == []
-    assert "# method" in template()
-
-
 STRANGER = """
 import sys
 sys.modules.update(dict.fromkeys(f"sklearn.externals.array_api_compat.{name}" for name in ("torch", "dask", "cupy")))
@@ -192,7 +140,6 @@ def test_a_run_writes_a_student_that_opens_without_quorate_and_says_how_it_learn
         facts = run(root)
         assert facts.setup.student == named
         assert named in (root / "public" / "model_card.md").read_text().replace("\\", "")
-        assert facts.utility.student is not None
         assert facts.utility.student.accuracy > 0.7
         student, table = root / "public" / "student.skops", root / "public.csv"
         files += [student, table]
@@ -212,9 +159,3 @@ def test_another_method_learns_from_the_same_answers_at_no_charge(finished_run, 
     assert read_facts(root).answers == first.answers
     assert read_facts(root).guarantee == first.guarantee
     assert charges(root) == charged
-
-
-def test_a_method_that_cannot_learn_is_refused_by_check(make_run, cli):
-    root = make_run(**{"student.method": "values", "mechanism.name": "GaussianNoisyMax"})
-    assert "VoteShareStudent learns from noisy votes" in cli.refused(2, "check", root)
-    assert not (root / "private" / "ledger.db").exists()

@@ -316,6 +316,8 @@ TASK: dict[str, Any] = {
         ({"width": 0}, "width must be a whole number >= 1, got 0"),
         ({"classes": ["a", "b", "c"]}, "n_classes=2, and classes has 3; leave out n_classes"),
         ({"n_classes": None}, "n_classes is needed"),
+        ({"n_public": None}, "n_public is needed"),
+        ({"width": None}, "width is needed"),
     ],
 )
 def test_a_wrong_argument_is_one_line(wrong, said):

@@ -15,6 +15,8 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from html import escape, unescape
+from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -176,3 +178,88 @@ def picture(page: str, scheme: str, folder: Path, to: Path, *, width: int = WIDT
     command = [CHROMIUM, *FLAGS, *SCHEMES[scheme], f"--user-data-dir={folder}/profile", f"--screenshot={to}"]
     size = f"--window-size={max(width, 500)},{height}"
     subprocess.run([*command, size, f"file://{folder}/picture.html"], capture_output=True, check=True, timeout=120)
+
+
+# --- without a browser ---
+
+
+VOID = {"meta", "br", "hr"}
+
+
+class Page(HTMLParser):
+    """Reads a page strictly: every tag is closed in its turn."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.seen: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[tuple[str, str]] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert len({key for key, _ in attrs}) == len(attrs)
+        self.seen.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if data.strip():
+            self.words.append((self.open[-1] if self.open else "", data))
+
+    def of(self, tag: str) -> list[str]:
+        return [data for name, data in self.words if name == tag]
+
+    def text(self) -> str:
+        return " ".join(data for tag, data in self.words if tag != "style")
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance (WCAG 2.2)."""
+    colour = "".join(2 * digit for digit in colour[1:]) if len(colour) == 4 else colour[1:]
+    channels = [int(colour[at : at + 2], 16) / 255 for at in (0, 2, 4)]
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def faults_of(text: str) -> list[str]:
+    """What a reader with a screen reader, poor eyes or a keyboard would stumble over (after the rules of axe)."""
+    read, faults = Page(text), list[str]()
+    tags = read.seen
+    names = [tag for tag, _ in tags]
+    if names.count("main") != 1 or names.count("h1") != 1 or "header" not in names or "footer" not in names:
+        faults.append("landmarks")
+    headings = [int(tag[1]) for tag in names if re.fullmatch(r"h[1-6]", tag)]
+    if headings[:1] != [1] or any(after > before + 1 for before, after in pairwise(headings)):
+        faults.append("order of headings")
+    attributes = dict(tags[names.index("html")][1])
+    metas = " ".join(str(a.get("content")) for tag, a in tags if tag == "meta")
+    if attributes.get("lang") != "en" or "initial-scale=1" not in metas:
+        faults.append("language or viewport")
+    ids = [a["id"] for _, a in tags if "id" in a]
+    if len(ids) != len(set(ids)):
+        faults.append("an id twice")
+    if any(a.get("aria-labelledby") not in ids for tag, a in tags if tag == "section"):
+        faults.append("a section without a name")
+    for tag, a in tags:
+        if tag == "svg" and a.get("aria-hidden") != "true" and not (a.get("role") == "img" and a.get("aria-label")):
+            faults.append("a picture without words")
+        if tag == "th" and a.get("scope") not in ("col", "row"):
+            faults.append("a head without a scope")
+    if names.count("table") != names.count("caption"):
+        faults.append("a table without a caption")
+    for scheme in re.findall(r"--paper: (#\w+); --ink: (#\w+); --muted: (#\w+)", text):
+        if min(contrast(scheme[0], other) for other in scheme[1:]) < 4.5:
+            faults.append("contrast")
+    if "prefers-color-scheme: dark" not in text:
+        faults.append("dark scheme")
+    return faults

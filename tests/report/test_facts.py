@@ -17,6 +17,8 @@ from quorate.report import (
     AuditLine,
     Choice,
     Facts,
+    FaultSize,
+    FaultSizes,
     Fitted,
     Part,
     Score,
@@ -141,6 +143,11 @@ def test_a_secret_cannot_be_put_into_the_facts(facts, plant):
         lambda _: Score(n_rows=5, accuracy=0.5, recall=(2.0,)),
         lambda _: Choice(epsilon=0, sigma=1.0, n_answers=1),
         lambda _: AuditLine(attack="a", claimed_epsilon=1, lower_bound=0, confidence=1.0, trials=1),
+        lambda _: FaultSize(fault="less noise", attack="a", probability=1.0),
+        *(
+            lambda f, certainty=certainty: FaultSizes(faults=f.audit.sizes.faults, certainty=certainty)
+            for certainty in (None, 0.0, 1.0)
+        ),
         *(lambda _, value=value: Score(n_rows=10, accuracy=value) for value in NO_NUMBERS),
     ],
 )

@@ -43,16 +43,11 @@ def made():
 
 
 @pytest.mark.heavy
-def test_a_page_needs_nothing_beside_itself_and_has_its_pictures(made):
+def test_a_page_needs_nothing_beside_itself_and_has_its_pictures_and_every_row(made):
     page = plan_page(made)
     assert page.count("<svg") >= 3
     for outside in ("<script", "http://", "https://", "<link", "url(http"):
         assert outside not in page.replace("http://www.w3.org/2000/svg", "")
-
-
-@pytest.mark.heavy
-def test_every_row_the_commonest_class_and_what_cannot_answer_are_on_it(made):
-    page = plan_page(made)
     for row in made.answering:
         assert row.noise in page.replace("\N{NO-BREAK SPACE}", " ")
     assert "52.0 %" in page
@@ -130,12 +125,7 @@ def test_a_plan_prints_as_the_terminal_has_it_and_names_on_its_page_are_not_brok
     assert '<table class="wide names ways">' in page
     assert "table:is(.wide, .names) tbody th { white-space: nowrap; }" in page
     assert "NoisyCounts by ε; the number of teachers is chosen for each ε" in page
-
-
-def test_no_section_takes_the_layout_of_a_picture_of_the_report(priced):
-    """A figure of the report has the class ``attacker``, which would put a heading beside its middle."""
-    page = plan_page(priced)
-    assert 'class="attacker"' not in page
+    assert 'class="attacker"' not in page  # of a figure of the report, which would put a heading beside its middle
     assert '<section class="best-attack"' in page
 
 

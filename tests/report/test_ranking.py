@@ -36,7 +36,6 @@ def test_the_first_page_says_of_predictions_what_scikit_learn_does_with_and_with
     called = told >= student.ranking.in_use.threshold
     for known in (student, replace(student, ranking=None)):  # by recalls and numbers of rows alone
         point, place = rarer(known)
-        assert point is not None
         assert place == 1
         assert point.recall == pytest.approx(recall_score(truth, called))
         assert point.precision == pytest.approx(precision_score(truth, called))
@@ -155,7 +154,6 @@ def test_groups_and_error_are_those_of_scikit_learn(power):
     rows, labels = of_two(2_000, power=power)
     measured = score(Said(["no", "yes"]), rows, labels, ["no", "yes"], shares=(0.6, 0.4)).reliability
     share, probability = calibration_curve(labels == "yes", rows[:, 1], n_bins=10, strategy="quantile")
-    assert measured is not None
     assert measured.positive == 1
     assert [group.n_rows for group in measured.groups] == [200] * 10
     np.testing.assert_allclose([group.share for group in measured.groups], share, atol=0.006)  # ends of its bins
@@ -169,7 +167,6 @@ def test_chance_is_the_error_that_right_probabilities_have():
     drawn = [score(Said(["no", "yes"]), *of_two(2_000, seed=seed), ["no", "yes"]).reliability for seed in range(40)]
     errors = [measured.error for measured in drawn if measured is not None]
     assert len(errors) == 40
-    assert drawn[0] is not None
     assert np.mean(errors) == pytest.approx(drawn[0].by_chance, rel=0.15)
 
 
@@ -178,14 +175,12 @@ def test_of_more_classes_it_is_the_predicted_one_and_few_rows_or_one_probability
     rows = rng.dirichlet(np.ones(3), 500)
     labels = np.array([rng.choice(list("abc"), p=row) for row in rows])
     measured = score(Said(list("abc")), rows, labels, list("abc")).reliability
-    assert measured is not None
     assert (measured.positive, len(measured.groups)) == (None, 10)
     said = sum(group.probability * group.n_rows for group in measured.groups) / 500
     assert said == pytest.approx(rows.max(axis=1).mean())
     assert measured.error < 0.1
     assert score(Said(list("abc")), rows[:19], labels[:19], list("abc")).reliability is None
     same = score(Said(["no", "yes"]), np.full((90, 2), 0.5), ["yes"] * 30 + ["no"] * 60, ["no", "yes"]).reliability
-    assert same is not None
     assert [(group.n_rows, group.share) for group in same.groups] == [(90, 1 / 3)]
 
 
@@ -198,7 +193,6 @@ def test_every_edition_says_it_and_no_figure_changes_without_the_page(facts):
         shown = replace(student, reliability=replace(student.reliability, **changes))
         return replace(facts, utility=replace(facts.utility, student=shown))
 
-    assert student.reliability is not None
     page, card = render_html(edition()), model_card(edition())
     said = f"robabilities are off by {student.reliability.error:.3f} on average (expected calibration error)"
     assert said in page
@@ -228,7 +222,6 @@ def fitted(width: int) -> tuple[LogisticRegression, Any]:
 
 def test_the_column_that_decides_comes_first_and_few_are_listed():
     listed = most_important(*fitted(COLUMNS))
-    assert listed is not None
     assert (listed[0].column, len(listed)) == ("2", SHOWN_COLUMNS)
     assert listed[0].moved > 5 * listed[1].moved
 

@@ -16,7 +16,6 @@ from tests.folder import conftest as runs
 
 from quorate.accounting import Repeated
 from quorate.folder.folder import RunFolder
-from quorate.folder.methods import execute, read_run
 from quorate.labelling import Memo, OnlineAnswers
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import GaussianNoisyMax
@@ -30,7 +29,7 @@ from quorate.service.settings import ServiceSettings
 from quorate.service.votes import EnsembleAnswers
 from quorate.types import Secret
 
-cli, visits = runs.cli, runs.visits
+cli, finished_runs, visits = runs.cli, runs.finished_runs, runs.visits
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 GOOD = {"age": 41, "bmi": 24.5, "ward": "north"}
@@ -39,28 +38,10 @@ PLACES = Features((Column("place", "number", nullable=False),), named=True, spar
 
 
 @pytest.fixture(scope="session")
-def finished(tmp_path_factory):
+def finished(finished_runs):
     """Return ``finished(**{"section.key": value})``: a finished run that no test may change; 12 answers are kept."""
-    made = {}
-
-    def make(**changes):
-        key = repr(sorted(changes.items()))
-        if key not in made:
-            kept = {} if changes.get("method.by") == "direct" else {"mechanism.online_answers": 12}
-            root = runs.write_run(tmp_path_factory.mktemp("served") / "run", **{**kept, **changes})
-            if changes.get("method.by") == "direct":
-                drop_sections(root / "quorate.toml", "teachers", "mechanism", "run")
-            execute(read_run(root), command="quorate run")
-            made[key] = root
-        return made[key]
-
-    return make
-
-
-def drop_sections(path, *names):
-    """Leave sections out of a settings file."""
-    parts = path.read_text().split("\n[")
-    path.write_text("\n[".join(part for part in parts if not part.startswith(names)))
+    kept = {"mechanism.online_answers": 12}
+    return lambda **changes: finished_runs(**changes if changes.get("method.by") == "direct" else kept | changes)
 
 
 @pytest.fixture

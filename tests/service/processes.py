@@ -27,18 +27,19 @@ class Process:
 
 
 @contextmanager
-def serving(root, *arguments):
-    """Serve a run on a free port until the block ends."""
+def serving(root, *arguments, metrics=0):
+    """Serve a run on a free port until the block ends, and its metrics on another one if that is given."""
     said = root.with_name(f"{root.name}.said")
     said.write_bytes(b"")
-    process = Forked(CLI, "serve", root, "--port", "0", *arguments, said=said)
+    more = {"QUORATE_SERVE_METRICS_PORT": str(metrics)}
+    process = Forked(CLI, "serve", root, "--port", "0", *arguments, said=said, **more)
     try:
         until = time.monotonic() + 120
-        while not (found := LISTENING.search(said.read_text())):
+        while len(ports := {*map(int, LISTENING.findall(said.read_text()))}) < 1 + bool(metrics):
             assert process.poll() is None, said.read_text()
             assert time.monotonic() < until, said.read_text()
             time.sleep(0.02)
-        yield Process(process, int(found[1]), said)
+        yield Process(process, next(iter(ports - {metrics})), said)
     finally:
         if process.poll() is None:
             process.kill()

@@ -52,14 +52,9 @@ def test_a_query_that_is_asked_a_thousand_times_gets_one_answer_and_one_charge(s
     assert len({str(each) for each in batch}) == 1
     assert charged_of(run) == 1
     assert run.entries - before <= 3  # the session, the block, its answers
-
-
-def test_the_same_point_in_other_words_of_json_is_the_same_query(serve):
-    run = serve()
-    row = {"age": 40, "bmi": 25.0, "ward": "north"}
-    run.post({"row": row})
-    told = run.post(b'{"row": {"ward": "n\\u006frth", "bmi": 2.5e1, "age": 40.0}}').json()
-    assert told["answers_left"] == 11
+    in_other_words = b'{"row": {"ward": "n\\u006frth", "bmi": 2.5e1, "age": 40.0}}'
+    for body in ({"row": {"age": 40, "bmi": 25.0, "ward": "north"}}, in_other_words):
+        assert run.post(body).json()["answers_left"] == 10
 
 
 @pytest.mark.parametrize(("threshold", "label"), [(0.001, "yes"), (0.999, "no")])

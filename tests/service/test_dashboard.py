@@ -1,17 +1,23 @@
-"""The page of what is left: every state, read by a strict parser (test_accessibility has a browser read them too)."""
+"""The page of what is left: every state, read by a strict parser and, with the other pages, by a browser."""
 
-import re
+import os
 from collections import deque
 from datetime import UTC, datetime
-from itertools import pairwise
+from pathlib import Path
 
 import pytest
-from tests.report.test_page import Page as Parsed
+from tests.report import conftest
+from tests.report.accessibility import CHROMIUM, SCHEMES, axe, faults_in_browser, faults_of, picture
+from tests.report.accessibility import Page as Parsed
 from tests.service.conftest import rows, running
 
+import quorate
+from quorate.planning.page import plan_page
+from quorate.report import render_html
 from quorate.service.dashboard import MOMENTS, Drawing, History, Line, Page, State
 from quorate.service.records import Records
 from quorate.service.turns import Point, Standing
+from quorate.types import Secret
 
 NOW = "2026-03-04T12:00:00+00:00"
 HOSTILE = 'a "run" <script>alert(1)</script> & more'
@@ -64,9 +70,13 @@ STATES = {
 
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize("state", State)
-def test_each_state_is_said_first_in_words(state):
+def test_each_state_is_said_first_in_words_on_an_accessible_page_without_script_or_button(state):
     shown = STATES[state]
     read = Parsed(shown.html())
+    tags = {tag for tag, _ in read.seen}
+    assert not tags & {"script", "button", "form", "input", "a", "link", "img", "iframe"}
+    assert "refill" not in shown.html().replace("it is never refilled", "")
+    assert faults_of(shown.html()) == []
     assert shown.state is state
     assert str(state) in read.text()
     assert [tag for tag, _ in read.seen].count("section") == 5
@@ -77,71 +87,10 @@ def test_each_state_is_said_first_in_words(state):
     assert "verified at" in words.lower()
 
 
-@pytest.mark.default_cases(2)
-@pytest.mark.parametrize("state", State)
-def test_the_page_needs_no_script_and_has_no_button(state):
-    tags = {tag for tag, _ in Parsed(STATES[state].html()).seen}
-    assert not tags & {"script", "button", "form", "input", "a", "link", "img", "iframe"}
-    assert "refill" not in STATES[state].html().replace("it is never refilled", "")
-
-
 def test_words_of_a_run_are_escaped():
     text = page(5, title=HOSTILE).html()
     assert "<script" not in text
     assert "&lt;script&gt;" in text
-
-
-def luminance(colour):
-    """Relative luminance (WCAG 2.2)."""
-    colour = "".join(2 * digit for digit in colour[1:]) if len(colour) == 4 else colour[1:]
-    channels = [int(colour[at : at + 2], 16) / 255 for at in (0, 2, 4)]
-    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-def contrast(one, other):
-    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
-    return (light + 0.05) / (dark + 0.05)
-
-
-def faults_of(text):
-    """What a reader with a screen reader, poor eyes or a keyboard would stumble over (after the rules of axe)."""
-    read, faults = Parsed(text), []
-    tags = read.seen
-    names = [tag for tag, _ in tags]
-    if names.count("main") != 1 or names.count("h1") != 1 or "header" not in names or "footer" not in names:
-        faults.append("landmarks")
-    headings = [int(tag[1]) for tag in names if re.fullmatch(r"h[1-6]", tag)]
-    if headings[:1] != [1] or any(after > before + 1 for before, after in pairwise(headings)):
-        faults.append("order of headings")
-    attributes = dict(tags[names.index("html")][1])
-    metas = " ".join(str(a.get("content")) for tag, a in tags if tag == "meta")
-    if attributes.get("lang") != "en" or "initial-scale=1" not in metas:
-        faults.append("language or viewport")
-    ids = [a["id"] for _, a in tags if "id" in a]
-    if len(ids) != len(set(ids)):
-        faults.append("an id twice")
-    if any(a.get("aria-labelledby") not in ids for tag, a in tags if tag == "section"):
-        faults.append("a section without a name")
-    for tag, a in tags:
-        if tag == "svg" and a.get("aria-hidden") != "true" and not (a.get("role") == "img" and a.get("aria-label")):
-            faults.append("a picture without words")
-        if tag == "th" and a.get("scope") not in ("col", "row"):
-            faults.append("a head without a scope")
-    if names.count("table") != names.count("caption"):
-        faults.append("a table without a caption")
-    for scheme in re.findall(r"--paper: (#\w+); --ink: (#\w+); --muted: (#\w+)", text):
-        if min(contrast(scheme[0], other) for other in scheme[1:]) < 4.5:
-            faults.append("contrast")
-    if "prefers-color-scheme: dark" not in text:
-        faults.append("dark scheme")
-    return faults
-
-
-@pytest.mark.default_cases(3)
-@pytest.mark.parametrize("state", State)
-def test_the_page_is_accessible(state):
-    assert faults_of(STATES[state].html()) == []
 
 
 @pytest.mark.default_cases(3)
@@ -194,3 +143,74 @@ def test_a_past_is_read_off_the_ledger(own_run):
     assert [left for _, left in again.left] == [left for _, left in live.left] == [12, 9, 7]
     assert {each.purpose: (each.drawn, each.reserved) for each in again.drawings}["online answer"] == (5, 12)
     assert again.tail[-1].hash == live.tail[-1].hash
+
+
+# --- every page as a browser lays it out ------------------------------------------------------------------------------
+
+
+runs = conftest.runs
+in_browser = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")
+
+
+@pytest.fixture
+def pages(runs):
+    plan = quorate.plan(n_records=6_000, n_public=1_000, width=111, n_classes=2, epsilon=1.0, delta=1e-5)
+    return {
+        **{f"service {state.name.lower()}": shown.html() for state, shown in STATES.items()},
+        "plan": plan_page(plan),
+        "report": render_html(runs.made_up()),
+        "report internal": render_html(runs.made_up(), "internal", Secret(runs.internal())),
+    }
+
+
+@in_browser
+@pytest.mark.heavy
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_pages_are_accessible_at_400_pixels(pages, scheme, tmp_path):
+    found = faults_in_browser(pages, scheme, tmp_path, axe())
+    assert found == {name: [] for name in pages}
+
+
+BROKEN = {
+    "contrast": (
+        '<p class="meaning"',
+        '<p style="color: #808080; background: #707070" class="meaning"',
+        "color-contrast",
+    ),
+    "name": ("<main>", '<main><button style="width: 40px; height: 40px"></button>', "button-name"),
+    "picture": ("<main>", '<main><svg role="img" width="9" height="9"></svg>', "svg-img-alt"),
+    "order of headings": ("<h3>", "<h5>", "heading-order"),
+    "language": ('<html lang="en"', "<html", "html-has-lang"),
+    "landmark main": ("<main>", '<div class="main">', "landmark-one-main"),
+    "heads of a table": ("<main>", "<main><table><tr><td>1</td></tr></table>", ""),
+    "no way there by keyboard": (' tabindex="0"', "", "scrollable-region-focusable"),
+    "head without words": ('<th scope="col">entry</th>', '<th scope="col"></th>', "empty-table-header"),
+    "wider": ("<main>", '<main><p style="width: 900px">wide</p>', ""),
+}
+
+
+@in_browser
+@pytest.mark.heavy
+def test_both_checks_see_what_is_broken(tmp_path):
+    sound = next(iter(STATES.values())).html()
+    broken = {name: sound.replace(old, new) for name, (old, new, _) in BROKEN.items()}
+    assert all(page != sound for page in broken.values())
+    found = faults_in_browser({"sound": sound, **broken}, "light", tmp_path, axe())
+    assert found["sound"] == []
+    for name, (_, _, rule) in BROKEN.items():
+        own = "name" if name == "picture" else name
+        assert any(each.startswith(f"own: {own}") for each in found[name]), (name, found[name])
+        assert axe() is None or not rule or any(each.startswith(f"axe: {rule}") for each in found[name]), found[name]
+
+
+@in_browser
+@pytest.mark.faults
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_pictures_of_every_page_are_kept(pages, scheme, tmp_path):
+    folder = Path(os.environ.get("QUORATE_SCREENSHOTS", tmp_path))
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, page in pages.items():
+        for view, width in (("wide", 1_100), ("phone", 400)):
+            kept = folder / f"{name.replace(' ', '-')}-{scheme}-{view}.png"
+            picture(page, scheme, tmp_path, kept, width=width)
+            assert kept.stat().st_size > 10_000

@@ -2,18 +2,15 @@
 
 import errno
 import os
-import re
 import secrets
-import signal
 import socket
-import subprocess
-import sys
 from datetime import UTC, datetime
 
 import httpx
 import numpy as np
 import pytest
 from tests.service.conftest import PLACES, ensemble, listening, rows, running
+from tests.service.processes import serving
 
 from quorate.errors import LedgerBusy, PreconditionFailed, SeededNoiseRefused
 from quorate.ledger import Budget, Ledger
@@ -97,22 +94,17 @@ def test_a_restart_in_the_middle_of_a_stage_ends_it_and_charges_a_new_one(own_ru
     assert len(begun_in - {None}) == 2
 
 
-def test_files_of_teachers_that_were_changed_are_not_opened(own_run):
+@pytest.mark.parametrize(
+    ("file", "said"), [("private/teachers-*.stage", MANIFEST), ("public/student.skops", "SHA-256")]
+)
+def test_files_of_teachers_or_of_a_student_that_were_changed_are_not_opened(own_run, file, said):
     root = own_run()
     with opened(root, ServiceSettings()):
         pass
     assert (root / "private" / MANIFEST).exists()
-    [stage] = root.joinpath("private").glob("teachers-*.stage")
-    stage.write_bytes(stage.read_bytes() + b" ")
-    with pytest.raises(PreconditionFailed, match=MANIFEST), opened(root, ServiceSettings()):
-        pass
-
-
-def test_a_student_that_was_changed_is_not_opened(own_run):
-    root = own_run()
-    student = root / "public" / "student.skops"
-    student.write_bytes(student.read_bytes() + b" ")
-    with pytest.raises(PreconditionFailed, match="SHA-256"), opened(root, ServiceSettings()):
+    [kept] = root.glob(file)
+    kept.write_bytes(kept.read_bytes() + b" ")
+    with pytest.raises(PreconditionFailed, match=said), opened(root, ServiceSettings()):
         pass
 
 
@@ -132,28 +124,18 @@ def test_what_is_not_served(finished, own_run, tmp_path):
 def test_the_command_serves_until_it_is_told_to_stop_and_answers_what_is_under_way(own_run):
     root = own_run()
     token, _ = KeyFile(root / "private").create("a test", ["ask", "read"])
-    code = "from quorate.cli import main; main()"
-    arguments = [sys.executable, "-c", code, "serve", str(root), "--port", "0"]
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         beside = free.getsockname()[1]
-    environment = {**os.environ, "QUORATE_SERVE_METRICS_PORT": str(beside)}
-    process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment)
-    ports = []
-    while len(ports) < 2 and (line := process.stderr.readline()):
-        ports += map(int, re.findall(r'"event": "listening".*"port": (\d+)', line))
-    assert beside in ports
-    port = next(each for each in ports if each != beside)
-    assert "quorate_answers_left 12" in httpx.get(f"http://127.0.0.1:{beside}/metrics").text
-    with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers={"authorization": f"Bearer {token}"}) as http:
-        told = http.post("/v1/label", json={"row": rows(1)[0]})
-        process.send_signal(signal.SIGTERM)
-    assert process.wait(30) == 0
-    rest = process.stderr.read()
-    process.stderr.close()
+    with serving(root, metrics=beside) as server:
+        assert "quorate_answers_left 12" in httpx.get(f"http://127.0.0.1:{beside}/metrics").text
+        headers = {"authorization": f"Bearer {token}"}
+        told = httpx.post(f"http://127.0.0.1:{server.port}/v1/label", json={"row": rows(1)[0]}, headers=headers)
+        assert server.stop() == 0
+        said = server.said.read_text()
     assert told.json()["answers_left"] == 11
-    assert '"event": "stopped"' in rest
-    assert token not in rest
+    assert '"event": "stopped"' in said
+    assert token not in said
     with Ledger(root / "ledger.db") as ledger:
         ledger.verify(prices=True)
 

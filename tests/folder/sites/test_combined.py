@@ -421,7 +421,6 @@ def test_evaluation_rows_are_read_by_the_rule_of_the_public_rows(root):
     for site in SITES:
         hand_in(root, site)
     found = combined.release_combined(root, combined.combine(root))[0].utility.student
-    assert found is not None
     assert found.accuracy > 0.6
 
 

@@ -146,5 +146,8 @@ def test_a_model_that_is_none_is_refused(wrong):
 
 
 def test_models_without_labelled_rows_are_refused_before_a_rehearsal_is_left_out():
-    with pytest.raises(InvalidParameter, match="models names models to compare on labelled public rows, and none"):
+    with pytest.raises(
+        InvalidParameter,
+        match=r'models names models to compare on labelled public rows, and none.*take rehearse="labels"$',
+    ):
         quorate.plan(n_public=200, width=9, models=["tree"], **TASK)
