@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.ledger.conftest import reserved
 
-from quorate.accounting import ApproxDP, Composed, DiscreteGaussian, PureDP, Repeated
+from quorate.accounting import ApproxDP, Composed, DiscreteGaussian, PureDP
 from quorate.errors import (
     BudgetExhausted,
     InvalidParameter,
@@ -21,7 +21,6 @@ from quorate.errors import (
 )
 from quorate.ledger import Block, Budget, GuaranteeScope, Ledger, Receipt, verify
 from quorate.ledger.fields import canonical
-from quorate.ledger.pricing import check_prices
 from quorate.types import Secret
 
 BUDGET = Budget(1.0, 1e-5)
@@ -223,18 +222,6 @@ def test_an_export_can_be_verified_by_whoever_gets_it(ledger, reservation):
     lines = [canonical(entry) for entry in json.loads(json.dumps(ledger.export()))]
     assert verify(lines).head == ledger.head == ledger.verify()
     assert verify(lines) == verify(ledger.export()) == ledger.state
-
-
-def test_prices_can_be_verified_again(ledger):
-    ledger.reserve(Repeated(DiscreteGaussian(200, 1), 100), delta=1e-6, purposes={"label": 100}, key="a")
-    reserved(ledger)
-    ledger.verify(prices=True)
-    state = ledger.state
-    for one in state.reservations.values():
-        cheaper = replace(one.reserved.amounts, epsilon_e9=one.reserved.amounts.epsilon_e9 - 2)
-        one.reserved = replace(one.reserved, amounts=cheaper)
-    with pytest.raises(LedgerIntegrityError):
-        check_prices(state)
 
 
 # --- Binding to a data set -------------------------------------------------------------------------------------
@@ -589,12 +576,3 @@ def test_a_ledger_in_memory_needs_a_budget():
         Ledger()
     with Ledger(budget=BUDGET) as ledger:
         assert (ledger.durable, ledger.path, repr(ledger)) == (False, None, "Ledger(None)")
-
-
-def test_a_schedule_costs_its_exact_price_once(ledger):
-    """Charged answer by answer in a sum, the same schedule would not fit at all."""
-    event = Repeated(DiscreteGaussian(117.5, 1), 977)
-    ledger.reserve(event, delta=1e-5, purposes={"label": 977}, key="schedule")
-    assert 0.8 < ledger.spent.epsilon <= 1.0
-    with pytest.raises(BudgetExhausted):
-        ledger.reserve(DiscreteGaussian(117.5, 1), delta=1e-8, purposes={"label": 1}, key="one more")

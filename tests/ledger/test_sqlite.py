@@ -276,13 +276,6 @@ def test_a_path_is_a_string_or_a_path(path):
         Ledger(path, budget=BUDGET)
 
 
-@pytest.mark.heavy
-def test_eight_processes_contend_and_exactly_one_holds_it(nursery, tmp_path):
-    path = str(tmp_path / "ledger.db")
-    for _ in range(3):
-        assert nursery(do="contend", path=path, processes=8) == {"held": 1, "busy": 7, "other": 0}
-
-
 def attempt_elsewhere(path):
     script = (
         "import sys; from quorate.ledger import Budget, Ledger\ntry: Ledger(sys.argv[1], budget=Budget(1.0, 1e-5))\n"
