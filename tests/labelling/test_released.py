@@ -194,15 +194,6 @@ def test_what_version_0_1_stored_as_declined_after_the_last_stage_was_never_aske
     assert released(mechanism, noted).never_asked.tolist() == expected
 
 
-def test_a_stage_that_was_lost_with_a_process_is_noted_by_the_next_one():
-    """The answers alone cannot tell: two of three stages ended without a declined query."""
-    mechanism = vector(3)
-    reservation = reserved(mechanism, 10)
-    reservation.draw("sparse-vector stage", 2)
-    released = label(Secret(np.array([SPLIT] * 10)), mechanism, reservation, OSNoise())
-    assert counted(released) == (1, 0, 1, 9)
-
-
 def test_a_soft_label_that_closed_was_not_asked_again():
     mechanism = SoftLabel(1.0, DELTA, cutoff=2, n_queries=10, bins=10)
     scores = np.tile(np.array([0.05, 0.35, 0.65, 0.95] * 25), (5, 1))

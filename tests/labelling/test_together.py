@@ -177,16 +177,6 @@ def test_a_request_whose_block_was_never_drawn_is_told_that_it_was_not_charged(f
         assert [answer.charged for answer in again] == [2, 0]
 
 
-def test_answers_come_back_after_a_restart():
-    desk = Desk()
-    [before] = desk.ask(request("ann", b"a", b"b", key="k"))
-    desk.online = desk.opened(Memo())
-    desk.online.recall_stored()
-    [after] = desk.ask(request("ann", b"a", b"b", key="k"))
-    assert after.charged == 0
-    assert after.codes.tolist() == before.codes.tolist()
-
-
 def test_a_request_goes_to_the_first_purpose_with_room_for_all_of_it():
     desk = Desk(purposes={PURPOSE: 2, "label": 3})
     answers = desk.ask(request("ann", b"a"), request("bob", b"b", b"c", b"d"), request("cleo", b"e"))
