@@ -1,7 +1,5 @@
 """Noise that looks at its ledger, a reservation whose process dies, votes, streams and questions."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Online and stable answers: charged first, all or nothing, never twice for one query, and what one shard moves."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import Counter
@@ -13,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.labelling.conftest import ask, faults, watched
+from tests.labelling.conftest import Killed, ask, faults, watched
 from tests.release.test_block import Watched
 
 from quorate.accounting import Repeated
@@ -379,6 +377,23 @@ def test_stage_and_query_are_in_the_ledger_before_noise_is_drawn_and_the_answer_
     assert [each.content.purpose for each in ledger.entries() if each.kind == "drawn"] == [STAGE, QUERY]
     assert ledger.entries()[-1].kind == "stored"
     assert StoredAnswers().read(reservation) == {"q": "a"}
+
+
+def test_an_interruption_anywhere_spends_its_stage_and_is_never_repeated(ledger, monkeypatch):
+    reservation, answers = reserved(ledger), StableAnswers(MECHANISM, SeededNoise(1))
+    answers.answer(reservation, "before", Secret(FAR))
+
+    def killed(*_: Any) -> Any:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(reservation), "store", killed)
+        with pytest.raises(Killed):
+            answers.answer(reservation, "lost", Secret(FAR))
+    assert answers.declines_left(reservation) == 2  # the stage is over, though nothing was seen to be declined
+    assert "lost" not in StoredAnswers().read(reservation)
+    assert answers.answer(reservation, "lost", Secret(FAR)) == "a"
+    assert (reservation.remaining(STAGE), reservation.remaining(QUERY)) == (1, 37)
 
 
 def test_a_restart_ends_the_stage_and_keeps_the_count(tmp_path):

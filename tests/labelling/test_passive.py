@@ -1,7 +1,5 @@
 """Labels: the order that the guarantee rests on, what a crash costs, and what becomes of a run that is killed."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from itertools import chain
 

@@ -3,8 +3,6 @@
 A query that came after a stream had closed was not declined: it was never asked.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

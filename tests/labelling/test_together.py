@@ -1,7 +1,5 @@
 """Requests of several clients answered together: one block, each charged to who asked, in the order of every charge."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from tests.release.test_block import Watched

@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
 
@@ -102,6 +103,43 @@ def test_answers_cannot_be_stored_without_a_charge(reservation):
     made_up = Block(sequence=99, purpose="label", first=0, count=1, status="drawn", answers=None, receipt=receipt)
     with pytest.raises(PreconditionFailed):
         reservation.store(made_up, [1])
+
+
+FAILS = {
+    "sqlite": ["begun", "inserted", "committed", "anchor written", "anchored"],
+    "postgresql": ["begun", "inserted", "anchored", "committed"],
+}
+
+
+@pytest.mark.default_cases(3)
+@pytest.mark.parametrize(
+    ("place", "point"), [(kind, point) for kind, points in FAILS.items() for point in points], indirect=["place"]
+)
+def test_after_a_commit_that_failed_nothing_is_released_until_it_is_opened_again(place, point, ledger, reservation):
+    kept = reservation.draw("label", 2)
+    reservation.store(kept, [0, 1])
+    place.fail_at(point)
+    with suppress(LedgerIntegrityError):  # what was committed before the connection was lost is told
+        reservation.draw("label", 3)
+    for act in (
+        lambda: reservation.draw("label"),
+        lambda: reservation.store(kept, [0, 1]),
+        lambda: reservation.blocks("label"),
+        lambda: ledger.spent,
+        ledger.verify,
+        ledger.entries,
+    ):
+        with pytest.raises(LedgerIntegrityError):
+            act()
+    assert not ledger.healthy
+    place.close()
+    place.at = lambda _: None  # it works again, but what it holds was not known
+    ledger = place.open(BUDGET)
+    ledger.verify()
+    reservation = reserved(ledger)
+    recorded = FAILS[place.kind].index(point) >= FAILS[place.kind].index("committed")
+    assert reservation.remaining("label") == (5 if recorded else 8)
+    assert [block.status for block in reservation.blocks("label")] == ["stored"] + ["interrupted"] * recorded
 
 
 # --- The recorded spend never falls below what was released ----------------------------------------------------

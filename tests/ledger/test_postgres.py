@@ -465,33 +465,6 @@ def test_what_is_edited_under_an_open_ledger_stops_it(server, url):
 # --- crashes (kill -9 is the subject of test_faults.py) -----------------------------------------------------------
 
 
-@pytest.mark.default_cases(2)
-@pytest.mark.parametrize("point", ["begun", "inserted", "anchored", "committed"])
-def test_after_a_lost_connection_nothing_is_released_until_it_is_opened_again(server, shared, point):
-    ledger = shared.open(BUDGET)
-    reservation = reserved(ledger)
-    kept = reservation.draw(PURPOSE, 2)
-    store = ledger._store
-
-    def cut(name):
-        if name == point:
-            server.sql(f"SELECT pg_terminate_backend({store._connection.info.backend_pid})")
-
-    shared.at = cut
-    if point == "committed":
-        reservation.draw(PURPOSE, 3)
-    for _ in range(2):
-        with pytest.raises(LedgerIntegrityError):
-            reservation.draw(PURPOSE, 3)
-    assert not ledger.healthy
-    with pytest.raises(LedgerIntegrityError):
-        reservation.store(kept, [1, 1])
-    shared.at = lambda _: None
-    again = shared.open()
-    again.verify()
-    assert again.reservations()[0].remaining(PURPOSE) == (5 if point == "committed" else 8)
-
-
 @contextmanager
 def crashing(server):
     yield

@@ -1,7 +1,5 @@
 """The loop: the order that the guarantee rests on, what a killed run becomes, and what a strategy can see."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any

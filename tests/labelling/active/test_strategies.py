@@ -1,7 +1,5 @@
 """What every strategy keeps: its cap, its pool, its past; and that it is a function of public and released things."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 
