@@ -228,18 +228,6 @@ def test_any_other_chance_than_a_half_shares_less(chance):
             assert tails[chance] <= tails[0.5] + 1e-12
 
 
-def test_independent_splits_trip_the_bound_no_more_often_than_it_says():
-    rng = np.random.default_rng(9)
-    totals = {2: 40, 3: 20, 30: 10}
-    drawn = sum(
-        np.minimum(e, t - e).sum(axis=1) for t, k in totals.items() for e in [rng.binomial(t, 0.5, size=(20_000, k))]
-    )
-    for shared in np.unique(drawn)[::5]:
-        # a binomial share exceeds its chance by 5 standard deviations with a probability below 1e-6
-        chance = exp(_log_tail_of_overlap(int(shared), totals))
-        assert (drawn >= shared).mean() <= chance + 5 * (chance / 20_000) ** 0.5
-
-
 def test_what_is_kept_shows_and_gives_away_nothing():
     records = PrivateRecords(measured(50, 1)[0])
     assert repr(records) == "PrivateRecords(…)"

@@ -11,7 +11,7 @@ from quorate.data import digests
 from quorate.data.cell_text import as_column
 from quorate.data.columns import nearest, refuse_larger
 from quorate.data.database import is_database, refused_by_sqlite
-from quorate.data.digests import Overlap, order_of, pack, shared, tally
+from quorate.data.digests import pack
 from quorate.data.feature_maps.first_maps import has_patches
 from quorate.data.feature_maps.scale import (
     PoolScale,
@@ -21,13 +21,12 @@ from quorate.data.feature_maps.scale import (
     is_one_quantity,
     with_narrow,
 )
-from quorate.data.file_reading import first_line
 from quorate.data.fixed_types import label_array
 from quorate.data.formats import require_column
 from quorate.data.formats.delimited_text import records_of
 from quorate.data.images import image_columns
 from quorate.data.labels import without_numbers
-from quorate.data.notation import are_dates, microseconds, text_kind, time_type, times_of_type
+from quorate.data.notation import time_type, times_of_type
 from quorate.data.rows import holds_texts, texts_like, texts_table, without_columns
 from quorate.data.table_reader import unread_in_words
 from quorate.data.unit_ids import UnitKeys, count_units
@@ -43,13 +42,8 @@ def test_database():
 def test_date_notation():
     berlin = times_of_type([0, None], "datetime Europe/Berlin", "polars").to_list()
     assert [time and time.isoformat() for time in berlin] == ["1970-01-01T01:00:00+01:00", None]
-    assert (microseconds("1970-01-01T02:00+02:00", "date"), microseconds("12:30", "date")) == (0, None)
-    assert microseconds("1.5", "duration") == 1_500_000
-    assert text_kind(["2024-03-01", "2024-03-02 10:00"]) == "date"
-    assert (text_kind(["10:30"]), text_kind(["2024-03-01", "soon"])) == ("time", None)
     types = (pl.Date, pl.Datetime("ms", "UTC"))
     assert [time_type(pl.Series(dtype=type_)) for type_ in types] == ["date", "datetime UTC"]
-    assert (are_dates(["01/03/2024", "1 Mar 2024"]), are_dates(["soon"])) == (True, False)
 
 
 def test_files():
@@ -58,11 +52,6 @@ def test_files():
         require_column("incom", ["age", "income"], "adult.csv", public=["age"])
     open_record = records_of(['7;"tired', 'since May";yes', '8;5" tube;no', '9;"pale'], ";", '"', last=False)
     assert open_record == (['7;"tired\nsince May";yes', '8;5" tube;no'], ['9;"pale'])
-
-
-def test_only_the_first_line_is_read(tmp_path):
-    (tmp_path / "visits.csv").write_text("person,age\n007,39\n", encoding="utf-8")
-    assert first_line(tmp_path / "visits.csv", most=100) == b"person,age\n"
 
 
 def test_labels_and_words():
@@ -76,14 +65,6 @@ def test_labels_and_words():
 def test_digests():
     digests = pack([bytes(16), b"0123456789abcdef"])
     assert (len(digests), digests[1], list(digests)) == (2, b"0123456789abcdef", [bytes(16), b"0123456789abcdef"])
-    assert order_of(np.array([2, 1, 2]), np.array([5, 9, 4])).tolist() == [1, 2, 0]
-    one, other = tally([b"a" * 16, b"b" * 16]), tally([b"b" * 16, b"c" * 16])
-    assert [places.tolist() for places in shared(one, other)] == [[1], [0]]
-    rows = [bytes([place] * 16) for place in range(30)]
-    copied = Overlap.of([(0, 256, tally(3 * rows + rows[:1]))], tally(rows[:2]))
-    assert copied.times.tolist() == [3, 4]
-    assert (copied.uncopied().times.tolist(), copied.uncopied().rows.tolist()) == ([1, 2], [29, 1])
-    assert Overlap.of([(0, 256, tally(3 * rows[:2]))], tally(rows)).uncopied().times.tolist() == [3]
 
 
 def test_numbers_that_a_model_does_not_hold():

@@ -1,7 +1,5 @@
 """What is sent in place of a plain linear teacher trains the same voters, and its workers load no scikit-learn."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 
@@ -27,7 +25,6 @@ from quorate.ensemble import (
 from quorate.ensemble.training import BareLinearTeacher, Solved, bare
 from quorate.ensemble.workers.cluster.elsewhere import map_elsewhere
 from quorate.ensemble.workers.cluster.remote import do_remotely
-from quorate.ensemble.workers.workers import end_workers, isolated_map
 from quorate.types import Secret
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -82,17 +79,6 @@ def test_every_voter_is_the_one_that_the_whole_teacher_trains(model, n_classes, 
 
 def loaded(_items: list[Any]) -> list[Any]:
     return [str("sklearn" in sys.modules).encode()]
-
-
-@pytest.mark.heavy
-def test_a_worker_that_solves_plain_linear_teachers_loads_no_scikit_learn():
-    end_workers()  # one that was there before may have loaded it
-    X, y, shards = table(2, 8)
-    trained(LogisticRegression(), X, y, shards)
-
-    ((_, answer),) = isolated_map(loaded, lambda number: number, [0], n_jobs=1, batch=1)
-
-    assert answer == b"False"
 
 
 def test_a_shard_that_is_not_solved_is_trained_by_the_teacher_that_is_sent_along(monkeypatch):

@@ -1,7 +1,5 @@
 """Boosting of scikit-learn and of other libraries as teachers: labels, missing values, threads, exactness, few rows."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np

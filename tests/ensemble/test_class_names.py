@@ -1,7 +1,5 @@
 """A parameter that names a class means that class on every shard, whichever classes the shard has."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -106,7 +104,7 @@ def test_what_cannot_be_mapped_finds_the_declared_labels():
         def __init__(self, prefer: str = "well") -> None:
             self.prefer = prefer
 
-        def fit(self, X: Any, y: Any) -> Cautious:
+        def fit(self, X: Any, y: Any) -> Any:
             self.classes_, self.share_ = np.unique(y), float(np.mean(y == self.prefer))
             return self
 

@@ -1,7 +1,5 @@
 """Any classifier as a teacher: labels, seeds, failures."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 import pytest

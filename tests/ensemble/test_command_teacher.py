@@ -1,7 +1,5 @@
 """Teachers that are commands: the protocol, what is abstained from, what is ended, what is left and what leaks."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """What passes between machines: files with private rows, messages that tell nothing, refusals before rows are read."""
 
-from __future__ import annotations
-
 import logging
 import os
 import pickle

@@ -1,7 +1,5 @@
 """Teachers solved to their optimum: scikit-learn's coefficients and attributes, and bits that no other one moves."""
 
-from __future__ import annotations
-
 import sys
 import tracemalloc
 from functools import cache

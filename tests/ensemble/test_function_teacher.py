@@ -1,7 +1,5 @@
 """Functions as teachers: what they are called with, and what counts as a vote."""
 
-from __future__ import annotations
-
 import random
 from functools import partial
 

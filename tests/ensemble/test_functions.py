@@ -1,7 +1,5 @@
 """Functions on shards: one vote a shard, silence and abstention whatever a function does, values with one text each."""
 
-from __future__ import annotations
-
 import enum
 import random
 import sys

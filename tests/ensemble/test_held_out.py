@@ -219,13 +219,6 @@ class TestCheatingTwins:
         loss = -confident.predict_log_proba([[1.5]])[0, 0]
         assert loss > 10  # in units of a whole contribution; an error is at most 1
 
-    def test_a_split_by_row_puts_one_person_on_both_sides_and_into_many_shards(self):
-        by_row = hash_shards([b"%d" % row for row in range(len(SLOTS))], K, KEY).reveal()
-        by_unit = hash_shards(SLOTS, K, KEY).reveal()
-
-        assert max(len(set(by_row[unit == UNITS])) for unit in range(60)) > 1
-        assert max(len(set(by_unit[unit == UNITS])) for unit in range(60)) == 1
-
     @pytest.mark.heavy
     def test_a_model_that_looks_at_the_whole_batch_would_carry_one_unit_to_all_others(self):
         batch = np.zeros((12, 1))

@@ -1,7 +1,5 @@
 """What happens to one process must not leave another with private rows: real processes, real signals."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import signal

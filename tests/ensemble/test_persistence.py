@@ -1,7 +1,5 @@
 """Voters as bytes: the same votes after, and no type that skops does not trust by itself."""
 
-from __future__ import annotations
-
 import io
 import re
 import tomllib

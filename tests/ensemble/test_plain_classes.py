@@ -1,7 +1,5 @@
 """Classes with fit and predict that inherit nothing from scikit-learn."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np
@@ -178,40 +176,6 @@ def test_that_what_scikit_learn_does_alone_would_fail():
         pipeline.predict(X)
 
 
-@pytest.mark.parametrize(
-    ("model", "said"),
-    [
-        (NearestMean().fit(X, Y), "is already fitted.*labels"),
-        (make_pipeline(StandardScaler(), NearestMean().fit(X, Y)), "is already fitted"),
-        (BaggingClassifier(NearestMean().fit(X, Y)), "is already fitted"),
-        (HoldsAModel().fit(X, Y), "already fitted: DecisionTreeClassifier"),
-    ],
-    ids=["alone", "step", "bagged", "inside"],
-)
-def test_one_that_visibly_learned_something_is_refused(model, said):
-    with pytest.raises(InvalidParameter, match=said):
-        ClassifierTeacher(model)
-
-
-@pytest.mark.parametrize(
-    ("model", "why"),
-    [
-        (HidesItsArguments(), "it keeps no attribute 'amount'"),
-        (HidesItsArguments().fit(X, Y), "it keeps no attribute 'amount'"),
-        (TakesMore(depth=3), "its constructor takes more than it names"),
-        (RefusesItsOwn(), "its constructor refuses the arguments that it has kept"),
-        (make_pipeline(StandardScaler(), HidesItsArguments().fit(X, Y)), "it keeps no attribute 'amount'"),
-        (GridSearchCV(make_pipeline(LogisticRegression()), {"steps": [[HidesItsArguments()]]}), "'amount'"),
-        (Around(HidesItsArguments()), "it keeps no attribute 'amount'"),
-    ],
-    ids=["hidden", "hidden, fitted", "more", "refuses", "step", "search", "argument"],
-)
-def test_one_that_cannot_be_made_anew_is_refused_fitted_or_not(model, why):
-    """A deep copy would hand whatever it has learned to every teacher."""
-    with pytest.raises(InvalidParameter, match=f"cannot be made anew from its constructor's arguments: .*{why}"):
-        ClassifierTeacher(model)
-
-
 @pytest.mark.heavy
 def test_what_a_constructor_was_given_and_nobody_can_look_into_is_said():
     trained = Around(Slopes())
@@ -270,10 +234,8 @@ def column_transformer(fit: bool):
     return columns.fit(ROWS) if fit else columns
 
 
-@pytest.mark.default_cases(4)
-@pytest.mark.parametrize(
-    "teacher",
-    [
+TAKEN = {
+    "inside": [
         LogisticRegression(),
         RandomForestClassifier(warm_start=True),
         make_pipeline(StandardScaler(), LogisticRegression()),
@@ -283,65 +245,69 @@ def column_transformer(fit: bool):
         VotingClassifier([("a", LogisticRegression()), ("b", RandomForestClassifier())]),
         make_pipeline(FeatureUnion([("a", StandardScaler()), ("b", "passthrough")]), LogisticRegression()),
     ],
-)
-def test_an_unfitted_teacher_is_taken(teacher):
-    check_unfitted(teacher)
-    check_unfitted(teacher, preprocessing="public")
+    "public": [  # steps that were fitted on public rows
+        make_pipeline(step, LogisticRegression())
+        for step in (
+            SCALER, column_transformer(fit=True), FrozenEstimator(SCALER), make_pipeline(StandardScaler()).fit(ROWS)
+        )
+    ],
+}  # fmt: skip
 
 
 @pytest.mark.default_cases(4)
-@pytest.mark.parametrize(
-    ("teacher", "culprit"),
-    [
-        (make_pipeline(SCALER, LogisticRegression()), "StandardScaler"),
-        (make_pipeline(StandardScaler(), LogisticRegression()).fit(ROWS, LABELS), "StandardScaler"),
-        (make_pipeline(column_transformer(fit=True), LogisticRegression()), "ColumnTransformer"),
-        (make_pipeline(make_pipeline(SCALER), LogisticRegression()), "StandardScaler"),
-        (make_pipeline(FrozenEstimator(SCALER), LogisticRegression()), "StandardScaler"),
-        (make_pipeline(FunctionTransformer(SCALER.transform), LogisticRegression()), "StandardScaler"),
-        (make_pipeline(FunctionTransformer(partial(SCALER.transform, copy=True)), FITTED), "StandardScaler"),
-        (CalibratedClassifierCV(FrozenEstimator(FITTED)), "LogisticRegression"),
-        (VotingClassifier([("a", FITTED), ("b", RandomForestClassifier())]), "LogisticRegression"),
-        (GridSearchCV(LogisticRegression(), {"classifier": [FITTED]}), "LogisticRegression"),
-    ],
-)
-def test_a_fitted_step_is_refused_by_name(teacher, culprit):
-    with pytest.raises(InvalidParameter, match=f"this Pipeline step is already fitted: {culprit}"):
-        check_unfitted(teacher)
-    with pytest.raises(InvalidParameter):
-        ClassifierTeacher(teacher)
+@pytest.mark.parametrize(("teacher", "how"), [(teacher, how) for how, taken in TAKEN.items() for teacher in taken])
+def test_what_has_learned_nothing_from_private_rows_is_taken(teacher, how):
+    for said in {how, "public"}:
+        check_unfitted(teacher, preprocessing=said)
 
 
-@pytest.mark.parametrize(
-    "step", [SCALER, column_transformer(fit=True), FrozenEstimator(SCALER), make_pipeline(StandardScaler()).fit(ROWS)]
-)
-def test_steps_fitted_on_public_data_are_taken_when_that_is_said(step):
-    check_unfitted(make_pipeline(step, LogisticRegression()), preprocessing="public")
-
-
-@pytest.mark.parametrize("teacher", [FITTED, make_pipeline(SCALER, FITTED), CalibratedClassifierCV(FITTED)])
-def test_a_fitted_classifier_is_refused_even_then(teacher):
-    with pytest.raises(
-        InvalidParameter, match=r"LogisticRegression is already fitted|already fitted: LogisticRegression"
-    ):
-        check_unfitted(teacher, preprocessing="public")
-
-
-@pytest.mark.parametrize(
-    ("teacher", "how", "said"),
-    [
-        (FITTED, "inside", "LogisticRegression is already fitted"),
-        (LogisticRegression, "inside", "got the class LogisticRegression"),
-        (StandardScaler(), "inside", "without predict"),
-        ("logistic", "inside", "without fit"),
-        (LogisticRegression(), "publik", 'did you mean "public"'),
+OF_A_STEP = "this Pipeline step is already fitted: "
+ANEW = "cannot be made anew from its constructor's arguments: .*"  # a copy would hand on whatever it has learned
+REFUSED = {
+    "inside": [
+        (NearestMean().fit(X, Y), "is already fitted.*labels"),
+        (make_pipeline(StandardScaler(), NearestMean().fit(X, Y)), "is already fitted"),
+        (BaggingClassifier(NearestMean().fit(X, Y)), "is already fitted"),
+        (HoldsAModel().fit(X, Y), "already fitted: DecisionTreeClassifier"),
+        (HidesItsArguments(), f"{ANEW}it keeps no attribute 'amount'"),
+        (HidesItsArguments().fit(X, Y), f"{ANEW}it keeps no attribute 'amount'"),
+        (TakesMore(depth=3), f"{ANEW}its constructor takes more than it names"),
+        (RefusesItsOwn(), f"{ANEW}its constructor refuses the arguments that it has kept"),
+        (make_pipeline(StandardScaler(), HidesItsArguments().fit(X, Y)), f"{ANEW}it keeps no attribute 'amount'"),
+        (GridSearchCV(make_pipeline(LogisticRegression()), {"steps": [[HidesItsArguments()]]}), f"{ANEW}'amount'"),
+        (Around(HidesItsArguments()), f"{ANEW}it keeps no attribute 'amount'"),
+        (make_pipeline(SCALER, LogisticRegression()), f"{OF_A_STEP}StandardScaler"),
+        (make_pipeline(StandardScaler(), LogisticRegression()).fit(ROWS, LABELS), f"{OF_A_STEP}StandardScaler"),
+        (make_pipeline(column_transformer(fit=True), LogisticRegression()), f"{OF_A_STEP}ColumnTransformer"),
+        (make_pipeline(make_pipeline(SCALER), LogisticRegression()), f"{OF_A_STEP}StandardScaler"),
+        (make_pipeline(FrozenEstimator(SCALER), LogisticRegression()), f"{OF_A_STEP}StandardScaler"),
+        (make_pipeline(FunctionTransformer(SCALER.transform), LogisticRegression()), f"{OF_A_STEP}StandardScaler"),
         (
-            make_pipeline(StandardScaler(), LogisticRegression(), memory="/nowhere"),
-            "inside",
-            r"memory=…\) keeps a cache",
+            make_pipeline(FunctionTransformer(partial(SCALER.transform, copy=True)), FITTED),
+            f"{OF_A_STEP}StandardScaler",
         ),
+        (CalibratedClassifierCV(FrozenEstimator(FITTED)), f"{OF_A_STEP}LogisticRegression"),
+        (VotingClassifier([("a", FITTED), ("b", RandomForestClassifier())]), f"{OF_A_STEP}LogisticRegression"),
+        (GridSearchCV(LogisticRegression(), {"classifier": [FITTED]}), f"{OF_A_STEP}LogisticRegression"),
+        (FITTED, "LogisticRegression is already fitted"),
+        (LogisticRegression, "got the class LogisticRegression"),
+        (StandardScaler(), "without predict"),
+        ("logistic", "without fit"),
+        (make_pipeline(StandardScaler(), LogisticRegression(), memory="/nowhere"), r"memory=…\) keeps a cache"),
     ],
+    "public": [
+        (FITTED, "LogisticRegression is already fitted"),
+        (make_pipeline(SCALER, FITTED), "already fitted: LogisticRegression"),
+        (CalibratedClassifierCV(FITTED), "already fitted: LogisticRegression"),
+    ],
+    "publik": [(LogisticRegression(), 'did you mean "public"')],
+}
+
+
+@pytest.mark.parametrize(
+    ("teacher", "how", "said"), [(teacher, how, said) for how, each in REFUSED.items() for teacher, said in each]
 )
-def test_what_is_fitted_no_classifier_or_keeps_a_cache_is_refused(teacher, how, said):
-    with pytest.raises(InvalidParameter, match=said):
-        check_unfitted(teacher, preprocessing=how)
+def test_what_has_learned_something_or_cannot_be_made_anew_is_refused_in_words(teacher, how, said):
+    for take in (check_unfitted, ClassifierTeacher):
+        with pytest.raises(InvalidParameter, match=said):
+            take(teacher, preprocessing=how)

@@ -1,7 +1,5 @@
 """A row on which voters fail takes no vote on another row, and a voter without scores moves its own column alone."""
 
-from __future__ import annotations
-
 import sys
 import warnings
 
@@ -16,9 +14,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
-from tests.ensemble.voters import misbehave, speak
+from tests.ensemble.voters import misbehave
 
-from quorate.audit import Surfaces
 from quorate.ensemble import (
     AbstainingVoter,
     ClassifierTeacher,
@@ -174,12 +171,6 @@ class Does(Told):
         misbehave(self.told)
 
 
-class Speaks(Told):
-    def predict_proba(self, X):
-        speak()
-        return np.tile([0.25, 0.75], (len(X), 1))
-
-
 class Drawn(Told):
     """Draws from the global generator, as a careless teacher does."""
 
@@ -271,14 +262,6 @@ def test_one_voters_draws_do_not_move_anothers_scores():
     first, second = scores(voter(Drawn()), voter(Drawn())).T
     np.testing.assert_array_equal(first, second)  # each begins from the same state
     np.testing.assert_array_equal(scores(voter(Drawn()))[:, 0], first)
-
-
-def test_what_a_voter_says_is_heard_by_nobody(capfd):
-    with Surfaces() as seen:
-        found = scores(voter(Speaks()), voter(Does("raise")))
-    assert (found[:, 0] == 0.75).all()
-    assert {each.content for each in seen.surfaces if each.name in ("stdout", "stderr")} == {""}
-    assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.default_cases(1)

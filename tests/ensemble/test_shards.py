@@ -1,7 +1,5 @@
 """The fact that every sensitivity rests on: one changed unit changes one teacher, and every other one not by a bit."""
 
-from __future__ import annotations
-
 import pickle
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Training: reproducible teacher by teacher, silent, and unstoppable."""
 
-from __future__ import annotations
-
 import importlib
 import pickle
 import sys

@@ -1,7 +1,5 @@
 """Counts: those of the voters' own predictions, whatever the blocks, the jobs and the shortcuts are."""
 
-from __future__ import annotations
-
 import os
 import random
 import sys

@@ -1,7 +1,5 @@
 """What teachers of the tests do wrong, and all that a voter has learned, to compare by."""
 
-from __future__ import annotations
-
 import logging
 import os
 import signal

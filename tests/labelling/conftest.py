@@ -1,21 +1,17 @@
-"""Reservations and noise that keep one diary, a reservation whose process dies, votes, streams and questions."""
+"""Noise that looks at its ledger, a reservation whose process dies, votes, streams and questions."""
 
-from __future__ import annotations
-
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.release.test_block import Watched
 
 from quorate.accounting import Repeated
-from quorate.errors import BudgetExhausted
 from quorate.labelling import History, OnlineAnswers, stages_of
 from quorate.ledger import Budget, Ledger, MemoryStore, SqliteStore
 from quorate.mechanisms import NoisyCounts, StableSparseVector
-from quorate.noise import OSNoise
 from quorate.types import IntArray
 
 
@@ -93,80 +89,21 @@ DELTA = 1e-5
 BUDGET = Budget(60.0, DELTA)
 
 
-@dataclass
-class DiaryNoise:
-    """Real noise; every use of it is an entry."""
-
-    diary: list[str]
-    seeded: bool = False
-    where: str = ""
-
-    def words(self, n: int) -> Any:
-        self.diary.append(f"noise {self.where}")
-        return OSNoise().words(n)
-
-    def at(self, purpose: str, index: int) -> DiaryNoise:
-        return DiaryNoise(self.diary, where=f"{purpose} {index}")
+def watched(purpose, total, mechanism=BINARY):
+    """A reservation, noise that looks at its ledger whenever it is drawn, and what it found."""
+    event = Repeated(mechanism.event, total)
+    ledger, seen = Ledger(budget=Budget(1e6, 1e-5)), []
+    reservation = ledger.reserve(event, delta=DELTA, purposes={purpose: total}, key="watched")
+    return reservation, Watched(ledger, seen), seen
 
 
-@dataclass
-class DiaryReservation:
-    """As much of a reservation as labelling uses; every act is an entry, written when the act has ended."""
-
-    purpose: str
-    total: int
-    mechanism: Any
-    diary: list[str] = field(default_factory=list)
-    stored: list[Any] = field(default_factory=list)
-    given: int = 0
-
-    @property
-    def purposes(self) -> dict[str, int]:
-        return {self.purpose: self.total}
-
-    @property
-    def event(self) -> Repeated:
-        return Repeated(self.mechanism.event, self.total)
-
-    @property
-    def charged_to(self) -> None:
-        return None
-
-    def blocks(self, purpose: str) -> tuple[Any, ...]:
-        return ()
-
-    def stored_elsewhere(self, *, after: int) -> tuple[Any, ...]:
-        return ()
-
-    def draw(self, purpose: str, count: int = 1) -> Any:
-        if self.given + count > self.total:
-            raise BudgetExhausted("none left", spent=self.given, requested=count, limit=self.total, unit="answers")
-        first, self.given = self.given, self.given + count
-        self.diary.append(f"draw {purpose} {first}")
-        return SimpleNamespace(purpose=purpose, first=first, count=count, answers=None)
-
-    def store(self, block: Any, answers: Any) -> None:
-        self.diary.append(f"store {block.purpose} {block.first}")
-        self.stored.append(answers)
-
-
-def faults(diary: list[str]) -> list[str]:
-    """What is wrong with the order: noise without its charge, noise after its storage, an answer out unstored."""
-    found, drawn, stored = [], set(), set()
-    for entry in diary:
-        act, _, block = entry.partition(" ")
-        if act == "draw":
-            drawn.add(block)
-        elif act == "noise":
-            if block not in drawn:
-                found.append(f"noise for {block} before its charge")
-            if block in stored:
-                found.append(f"noise for {block} after it was stored")
-        elif act == "store":
-            stored.add(block)
-        elif act == "returned" and drawn != stored:
-            found.append("answers were returned before they were stored")
-    return found
+def faults(reservation, seen):
+    """Noise that was not for the block that was durable and open then; and blocks that were not stored in the end."""
+    unstored = [block for purpose in reservation.purposes for block in reservation.blocks(purpose)]
+    return [
+        *(line for line in seen if not re.fullmatch(r"noise of (.+) while drawn and not stored: \1", line)),
+        *(block for block in unstored if block.status != "stored"),
+    ]
 
 
 class Sessions:
@@ -198,29 +135,6 @@ def cast_votes(n_queries: int, *, n_teachers: int = 100, n_classes: int = 2, see
 @pytest.fixture(scope="session")
 def votes():
     return cast_votes
-
-
-@pytest.fixture(scope="session")
-def diary():
-    """Give a fresh diary: a reservation and noise that write into it, and what is wrong with its order."""
-
-    def fresh(purpose, total, mechanism=BINARY):
-        reservation = DiaryReservation(purpose, total, mechanism)
-        return reservation, DiaryNoise(reservation.diary)
-
-    def check_single(reservation):
-        """One block was drawn, its noise after that, and it was stored before anything was returned."""
-        reservation.diary.append("returned")
-        assert faults(reservation.diary) == []
-        assert list(dict.fromkeys(entry.split()[0] for entry in reservation.diary)) == [
-            "draw",
-            "noise",
-            "store",
-            "returned",
-        ]
-
-    fresh.faults, fresh.check_single = faults, check_single
-    return fresh
 
 
 @pytest.fixture(params=["memory", "sqlite"])

@@ -1,7 +1,5 @@
 """A stream's stages are counted before their thresholds exist, and no restart makes more of them than were paid for."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any

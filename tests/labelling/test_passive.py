@@ -1,7 +1,5 @@
 """Labels: the order that the guarantee rests on, what a crash costs, and what becomes of a run that is killed."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from itertools import chain
 
@@ -10,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
-from tests.labelling.conftest import DiaryReservation, Killed, Mortal
+from tests.labelling.conftest import Killed, Mortal, faults, watched
 
 from quorate.accounting import Repeated
 from quorate.errors import InvalidParameter
@@ -27,98 +25,82 @@ SIGMA = 6.0
 MECHANISM = NoisyCounts(sigma=SIGMA, form="binary")
 
 
-def test_a_block_is_charged_then_drawn_then_stored_and_only_then_returned(diary, votes):
-    reservation, noise = diary("label", 10)
+def test_a_block_is_charged_then_drawn_then_stored_and_only_then_returned(votes):
+    reservation, noise, seen = watched("label", 10)
     released = label(Secret(votes(10)), MECHANISM, reservation, noise, block=4)
-    reservation.diary.append("returned")
-    assert diary.faults(reservation.diary) == []
-    acts = [entry for entry in reservation.diary if not entry.startswith("noise")]
-    assert acts == [f"{act} label {first}" for first in (0, 4, 8) for act in ("draw", "store")] + ["returned"]
-    assert list(chain.from_iterable(reservation.stored)) == released.answers.tolist()
+    assert faults(reservation, seen) == []
+    assert len(seen) >= 3
+    blocks = reservation.blocks("label")
+    assert [(block.first, block.count) for block in blocks] == [(0, 4), (4, 4), (8, 2)]
+    assert list(chain.from_iterable(block.answers for block in blocks)) == released.answers.tolist()
 
 
-def _noise_first(counts, mechanism, reservation, noise):
-    answers = mechanism.release_many(counts.reveal(), noise.at("label", 0)).tolist()
+def _noise_first(counts, reservation, noise):
+    answers = MECHANISM.release_many(counts, noise.at("label", 0)).tolist()
     reservation.store(reservation.draw("label", len(answers)), answers)
 
 
-def _never_stored(counts, mechanism, reservation, noise):
-    reservation.draw("label", len(counts.reveal()))
-    mechanism.release_many(counts.reveal(), noise.at("label", 0))
+def _never_stored(counts, reservation, noise):
+    reservation.draw("label", len(counts))
+    MECHANISM.release_many(counts, noise.at("label", 0))
 
 
-def _charged_for_other_queries(counts, mechanism, reservation, noise):
+def _charged_for_other_queries(counts, reservation, noise):
     for first in (0, 5):
         block = reservation.draw("label", 5)
-        answers = mechanism.release_many(counts.reveal()[first : first + 5], noise.at("label", 5 - first)).tolist()
-        reservation.store(block, answers)
+        reservation.store(block, MECHANISM.release_many(counts[:5], noise.at("label", 5 - first)).tolist())
 
 
-def _drawn_again_after_storage(counts, mechanism, reservation, noise):
-    block = reservation.draw("label", len(counts.reveal()))
-    for _ in range(2):
-        reservation.store(block, mechanism.release_many(counts.reveal(), noise.at("label", 0)).tolist())
+def _drawn_again_after_storage(counts, reservation, noise):
+    block = reservation.draw("label", len(counts))
+    reservation.store(block, MECHANISM.release_many(counts, noise.at("label", 0)).tolist())
+    MECHANISM.release_many(counts, noise.at("label", 0))
 
 
 @pytest.mark.parametrize("cheat", [_noise_first, _never_stored, _charged_for_other_queries, _drawn_again_after_storage])
-def test_that_test_catches_whoever_does_not_keep_the_order(cheat, diary, votes):
-    reservation, noise = diary("label", 10)
-    cheat(Secret(votes(10)), MECHANISM, reservation, noise)
-    reservation.diary.append("returned")
-    assert diary.faults(reservation.diary)
+def test_that_test_catches_whoever_does_not_keep_the_order(cheat, votes):
+    reservation, noise, seen = watched("label", 10)
+    cheat(votes(10), reservation, noise)
+    assert faults(reservation, seen)
 
 
-def test_nothing_comes_back_when_the_answers_cannot_be_stored(diary, votes):
-    reservation, noise = diary("label", 10)
+@pytest.mark.parametrize(("act", "given"), [("store", 4), ("draw", 0)])
+def test_nothing_comes_back_when_answers_cannot_be_stored_and_no_noise_is_drawn_where_the_charge_is_refused(
+    act, given, votes, monkeypatch
+):
+    reservation, noise, seen = watched("label", 10)
 
-    def broken(block, answers):
+    def broken(*_, **__):
         raise OSError("the disk is full")
 
-    reservation.store = broken
+    monkeypatch.setattr(type(reservation), act, broken)
     with pytest.raises(OSError, match="disk"):
         label(Secret(votes(10)), MECHANISM, reservation, noise, block=4)
-    assert reservation.given == 4  # and no further block was drawn
+    assert reservation.remaining("label") == 10 - given  # and no further block was drawn
+    assert bool(seen) == (act == "store")
 
 
-def test_a_charge_that_is_refused_draws_no_noise(diary, votes):
-    reservation, noise = diary("label", 10)
-
-    def refused(purpose, count=1):
-        raise OSError("not recorded")
-
-    reservation.draw = refused
-    with pytest.raises(OSError, match="recorded"):
-        label(Secret(votes(10)), MECHANISM, reservation, noise)
-    assert reservation.diary == []
-
-
-def test_progress_is_told_before_each_block_and_at_the_end(diary, votes):
-    reservation, noise = diary("label", 10)
+def test_progress_is_told_before_each_block_and_at_the_end(votes):
+    reservation, noise, _ = watched("label", 10)
     told = []
     label(Secret(votes(10)), MECHANISM, reservation, noise, block=4, progress=lambda *done: told.append(done))
     assert told == [(0, 10), (4, 10), (8, 10), (10, 10)]
 
 
-@pytest.mark.parametrize("block", [0, -1, 2.0, True, None, "4"])
-def test_a_block_holds_at_least_one_query(block, diary, votes):
-    reservation, noise = diary("label", 10)
-    with pytest.raises(InvalidParameter, match="block"):
-        label(Secret(votes(10)), MECHANISM, reservation, noise, block=block)
-    assert reservation.diary == []
-
-
-@pytest.mark.parametrize("n_queries", [9, 11])
-def test_the_reservation_is_for_just_these_queries(n_queries, diary, votes):
-    reservation, noise = diary("label", 10)
-    with pytest.raises(InvalidParameter, match="10 labels reserved"):
-        label(Secret(votes(n_queries)), MECHANISM, reservation, noise)
-    assert reservation.diary == []
-
-
-def test_votes_are_a_table(diary, votes):
-    reservation, noise = diary("label", 10)
-    with pytest.raises(InvalidParameter, match="n_queries, n_classes"):
-        label(Secret(votes(10)[:, 0]), MECHANISM, reservation, noise)
+@pytest.mark.parametrize(
+    ("n_queries", "block", "said"),
+    [
+        *((10, block, "block") for block in (0, -1, 2.0, True, None, "4")),
+        *((n_queries, 4, "10 labels reserved") for n_queries in (9, 11)),
+        (None, 4, "n_queries, n_classes"),
+    ],
+)
+def test_votes_are_a_table_of_just_the_reserved_queries_and_a_block_holds_at_least_one(n_queries, block, said, votes):
+    reservation, noise, seen = watched("label", 10)
+    counts = votes(10)[:, 0] if n_queries is None else votes(n_queries)
+    with pytest.raises(InvalidParameter, match=said):
+        label(Secret(counts), MECHANISM, reservation, noise, block=block)
+    assert (seen, reservation.remaining("label")) == ([], 10)
 
 
 @pytest.mark.default_cases(2)
@@ -202,17 +184,6 @@ def test_a_block_in_flight_is_not_drawn_again_by_the_same_process_either(session
     assert released.interrupted.tolist() == [True] * 4 + [False] * 6
 
 
-def test_earlier_labels_come_back_byte_for_byte_whatever_the_noise_is_now(sessions, votes):
-    counts, mechanism = Secret(votes(9, n_classes=3)), NoisyCounts(sigma=SIGMA)
-    with pytest.raises(Killed):
-        label(counts, mechanism, Mortal(sessions.reserve({"label": 9}, mechanism), dies_at=8), OSNoise(), block=3)
-    reservation = sessions.reserve({"label": 9}, mechanism)
-    stored = np.array([row for block in reservation.blocks("label")[:2] for row in block.answers])
-    released = label(counts, mechanism, reservation, OSNoise(), block=3)
-    assert stored.shape == (6, 3)
-    assert released.answers[:6].tobytes() == stored.tobytes()
-
-
 @pytest.mark.heavy
 @given(
     deaths=st.lists(st.integers(0, 9), max_size=5),
@@ -249,8 +220,9 @@ def test_however_often_a_seeded_run_is_killed_it_repeats_an_unbroken_one_but_for
 def _noise_of(labelling, n_queries, sigma, *, block):
     """What was added to the votes, ``(n_queries,)``, by anything that is called as :func:`label` is."""
     counts = np.tile(np.array([[40, 60]]), (n_queries, 1))
-    reservation = DiaryReservation("label", n_queries, NoisyCounts(sigma=sigma, form="binary"))
-    released = labelling(Secret(counts), reservation.mechanism, reservation, SeededNoise(20260821), block=block)
+    mechanism = NoisyCounts(sigma=sigma, form="binary")
+    reservation, *_ = watched("label", n_queries, mechanism)
+    released = labelling(Secret(counts), mechanism, reservation, SeededNoise(20260821), block=block)
     return released.answers - half_lead(counts)
 
 

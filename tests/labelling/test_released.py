@@ -3,8 +3,6 @@
 A query that came after a stream had closed was not declined: it was never asked.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np
@@ -192,15 +190,6 @@ def test_what_version_0_1_stored_as_declined_after_the_last_stage_was_never_aske
     assert released(mechanism, answers).never_asked.tolist() == expected
     noted = [NEVER_ASKED if skipped else answer for answer, skipped in zip(answers, expected, strict=True)]
     assert released(mechanism, noted).never_asked.tolist() == expected
-
-
-def test_a_stage_that_was_lost_with_a_process_is_noted_by_the_next_one():
-    """The answers alone cannot tell: two of three stages ended without a declined query."""
-    mechanism = vector(3)
-    reservation = reserved(mechanism, 10)
-    reservation.draw("sparse-vector stage", 2)
-    released = label(Secret(np.array([SPLIT] * 10)), mechanism, reservation, OSNoise())
-    assert counted(released) == (1, 0, 1, 9)
 
 
 def test_a_soft_label_that_closed_was_not_asked_again():

@@ -1,7 +1,5 @@
 """Requests of several clients answered together: one block, each charged to who asked, in the order of every charge."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from tests.release.test_block import Watched
@@ -175,16 +173,6 @@ def test_a_request_whose_block_was_never_drawn_is_told_that_it_was_not_charged(f
     if not at:
         again = desk.ask(*(request(client, *asked[client]) for client in ("bob", "eve")))
         assert [answer.charged for answer in again] == [2, 0]
-
-
-def test_answers_come_back_after_a_restart():
-    desk = Desk()
-    [before] = desk.ask(request("ann", b"a", b"b", key="k"))
-    desk.online = desk.opened(Memo())
-    desk.online.recall_stored()
-    [after] = desk.ask(request("ann", b"a", b"b", key="k"))
-    assert after.charged == 0
-    assert after.codes.tolist() == before.codes.tolist()
 
 
 def test_a_request_goes_to_the_first_purpose_with_room_for_all_of_it():

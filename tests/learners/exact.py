@@ -14,8 +14,6 @@ return the largest privacy loss with the pair that has it. :func:`p_value` holds
 Numbers are of 50 digits (:data:`EXACT`): a loss of 0 comes out as less than 1e-40, never as a float's rounding.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

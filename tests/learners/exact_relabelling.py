@@ -10,8 +10,6 @@ a linear program, for the laws p and p' of the input on two neighbouring data se
 asked of "no" too.) With a δ, f is in [0, 1] and the program is over all multisets of the records.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, combinations_with_replacement, permutations
@@ -156,9 +154,7 @@ def relabelled(
         yield weight / sum(weights), tuple((x, concept[x]) for x, _ in (*S, *T))
 
 
-def boosted(
-    data: tuple[Rows, Rows], schedule: Any, concepts: Sequence[Dichotomy], *, sensitivity: float = 1.0
-) -> Inputs:
+def boosted(data: tuple[Rows, Rows], schedule: Any, concepts: Sequence[Dichotomy]) -> Inputs:
     """The law of what LabelBoost hands to its base learner, from labelled and unlabelled rows.
 
     Every random choice of a schedule: rows kept, concepts chosen, rows left, rows drawn. The sizes of `schedule` are
@@ -183,7 +179,7 @@ def boosted(
             T, rest = D[: each.taken], D[each.taken :]
             for w, chosen in subsets(S, each.kept_labelled):
                 for v, brought in subsets(T, each.kept_taken):
-                    for u, rows in relabelled(chosen, brought, concepts, each.epsilon_0, sensitivity=sensitivity):
+                    for u, rows in relabelled(chosen, brought, concepts, each.epsilon_0):
                         add(rows, rest, weight * w * v * u)
     return added(
         (weight * w * v, drawn)

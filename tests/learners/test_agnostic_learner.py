@@ -1,7 +1,5 @@
 """AgnosticLearner: what it draws against its exact law, what it needs, what it refuses."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import ClassVar
 

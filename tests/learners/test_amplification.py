@@ -1,7 +1,5 @@
 """The sampling and relabelling rules against the exact price of the worst learner, found by linear programming."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import combinations
 from math import comb, exp, log, log1p

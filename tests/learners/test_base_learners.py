@@ -22,7 +22,6 @@ from tests.learners.exact import (
     true_epsilon,
 )
 
-from quorate.accounting import PureDP
 from quorate.errors import InvalidParameter
 from quorate.learners import (
     AgnosticLearner,
@@ -176,17 +175,6 @@ def test_the_share_of_a_best_concept_that_errs_costs_rows():
     ]
     assert rows == sorted(rows, reverse=True)
     assert rows[-1] == rows[-2]
-
-
-@pytest.mark.several_fits
-def test_on_thresholds_it_agrees_with_noisy_threshold():
-    X = np.random.default_rng(2).integers(0, 1024, (1500, 1))
-    y = (X[:, 0] < 700).astype(int)
-    for kind in (ExponentialLearner, NoisyThreshold):
-        learner = kind(concepts=Thresholds(bits=10), epsilon=1.0).fit(X, y)
-        assert abs(learner.concept_.cut - 700) < 60
-        assert learner.plan_.event == PureDP(1.0)
-        assert learner.rows_needed() == ExponentialLearner(concepts=Thresholds(bits=10), epsilon=1.0).rows_needed()
 
 
 def test_what_was_learned_is_a_plain_value():

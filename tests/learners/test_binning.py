@@ -3,8 +3,6 @@
 The rule that chooses columns without a label: what it says of rows whose law is known.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import io
 from collections.abc import Callable

@@ -1,7 +1,6 @@
 """The exact harness itself: laws against slower ones, losses against known ones, mistakes that it must see."""
 
 from fractions import Fraction
-from itertools import permutations
 from math import exp, log
 
 import numpy as np
@@ -9,10 +8,8 @@ import pytest
 from tests.learners.exact import (
     exponential,
     labelled,
-    law_of,
     mixture,
     neighbouring,
-    p_value,
     permute_and_flip,
     true_delta,
     true_epsilon,
@@ -21,42 +18,18 @@ from tests.learners.exact import (
     uniform_subsets,
     unlabelled,
 )
-
-from quorate.mechanisms import Exponential, PermuteAndFlip
-from quorate.noise import SeededNoise
+from tests.mechanisms.test_choice import permute_and_flip_law
 
 SCORES = [-3, 0, -1, -1]
-FALSE_ALARM = 1e-6
-
-
-def visited_in_every_order(scores, epsilon):
-    """Permute-and-flip as its paper states it: for each order, the first candidate whose coin says so."""
-    coins = [exp(epsilon * (score - max(scores)) / 2) for score in scores]
-    law = [0.0] * len(scores)
-    orders = list(permutations(range(len(scores))))
-    for order in orders:
-        left = 1 / len(orders)
-        for i in order:
-            law[i] += left * coins[i]
-            left *= 1 - coins[i]
-    return law
 
 
 def test_permute_and_flip_is_what_every_order_gives():
-    assert np.allclose([float(p) for p in permute_and_flip(SCORES, 0.7)], visited_in_every_order(SCORES, 0.7))
+    assert np.allclose([float(p) for p in permute_and_flip(SCORES, 0.7)], permute_and_flip_law(SCORES, 0.7))
 
 
 def test_the_exponential_law_is_the_quotient_of_weights():
     weights = np.exp(0.7 * np.array(SCORES) / (2 * 3))
     assert np.allclose([float(p) for p in exponential(SCORES, 0.7, sensitivity=3)], weights / weights.sum())
-
-
-@pytest.mark.parametrize(("mechanism", "law"), [(Exponential, exponential), (PermuteAndFlip, permute_and_flip)])
-def test_the_mechanisms_follow_these_laws(mechanism, law):
-    scores = np.tile(np.array(SCORES, dtype=np.int64), (4000, 1))
-    drawn = mechanism(epsilon=1.1).release_many(scores, SeededNoise(3)).tolist()
-    assert p_value(law_of(range(4), law(SCORES, 1.1)), drawn) > FALSE_ALARM
-    assert p_value(law_of(range(4), law(SCORES, 1.8)), drawn) < FALSE_ALARM
 
 
 def test_ways_to_sample_are_all_there_and_weigh_one():

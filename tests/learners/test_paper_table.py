@@ -1,7 +1,5 @@
 """The room's table leads from every item of the papers to the code that says it is that item."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

@@ -379,16 +379,6 @@ def test_a_strangers_concept_is_told_by_its_type_alone():
     assert from_stored(to_stored(Stranger(3)), Thresholds(bits=8)) is None
 
 
-def test_points_that_no_double_tells_apart_are_different_data():
-    given_ledger = ledger(epsilon=5.0)
-    points = np.arange(40).reshape(-1, 1) + 2**60
-    AnyCut(concepts=FINE, ledger=given_ledger).fit(points, Y)
-    points[7] += 100
-    assert float(points[7, 0]) == float(points[7, 0] - 100)
-    with pytest.raises(LedgerMismatch):
-        AnyCut(concepts=FINE, ledger=given_ledger).fit(points, Y)
-
-
 # --- learners inside others ----------------------------------------------------------------------------------------
 
 

@@ -18,7 +18,6 @@ from tests.learners.exact import (
     uniform_draws,
     uniform_subsets,
 )
-from tests.learners.exact_relabelling import added, draws, worst_epsilon
 
 from quorate.accounting import PureDP
 from quorate.errors import DataRefused, InvalidParameter, LedgerMismatch
@@ -241,14 +240,6 @@ def test_every_neighbouring_pair_is_within_the_planned_price(n, m):
     assert plan.event.epsilon == pytest.approx(m * log1p((exp(1) - 1) / n))
     found = true_epsilon(law_of_draws(m), labelled((0, 1, 2, 3), n))
     assert 0.3 * plan.event.epsilon < found.value <= plan.event.epsilon
-
-
-@pytest.mark.parametrize(("n", "m"), [(3, 2), (6, 4), (5, 6)])
-def test_the_planned_price_is_that_of_the_worst_base_learner(n, m):
-    plan = empirical(n_draws=m, epsilon=4.0)._plan(n, 0, 4.0, 0.0)
-    rows = ((2, 0),) * (n - 1)
-    p, q = (added(draws(((x, 0), *rows), m)) for x in (0, 1))
-    assert worst_epsilon(p, q, 1.0) == pytest.approx(plan.event.epsilon, abs=1e-6)
 
 
 def test_a_delta_of_the_target_is_used():

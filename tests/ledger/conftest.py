@@ -1,5 +1,6 @@
 """Stores under test, a clock that ticks by itself, and a nursery of processes that may be killed."""
 
+import errno
 import json
 import os
 import shutil
@@ -33,7 +34,7 @@ class Place:
 
     def __init__(self, kind, folder, server=None):
         self.kind, self.path, self.clock = kind, folder / "ledger.db", Clock()
-        self.url = None if server is None else server.url()
+        self.server, self.url = server, None if server is None else server.url()
         self.memory = MemoryStore()
         self.at = lambda _: None
         self.opened = []
@@ -48,6 +49,17 @@ class Place:
         ledger = Ledger(budget=budget, clock=self.clock, store=store, known=known)
         self.opened.append(ledger)
         return ledger
+
+    def fail_at(self, point):
+        """Let the disk fail, or the connection be lost, after this step of a commit."""
+
+        def at(name):
+            if name == point and self.url is None:
+                raise OSError(errno.ENOSPC, "No space left")
+            if name == point:
+                self.server.sql(f"SELECT pg_terminate_backend({self.opened[-1]._store._connection.info.backend_pid})")
+
+        self.at = at
 
     def close(self):
         while self.opened:
@@ -84,14 +96,6 @@ def ledger(place):
 @pytest.fixture
 def reservation(ledger):
     return reserved(ledger)
-
-
-@pytest.fixture
-def shared(server, tmp_path):
-    """A place on a server, for what concerns several processes."""
-    place = Place("postgresql", tmp_path, server)
-    yield place
-    place.close()
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A process that forks children to order: they use a ledger and are killed on the way. See test_crashes.py."""
+"""A process that forks children to order: they use a ledger and are killed on the way. See test_faults.py."""
 
 import ctypes
 import gc
@@ -89,34 +89,6 @@ def killed(path, point, occurrence, order, delay, url=None):
         os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     return {"killed": os.WIFSIGNALED(status), "finished": status == 0}
-
-
-def contend(path, processes):
-    """Let many processes open one ledger; all hold on until all have tried."""
-    told_read, told_write = os.pipe()
-    wait_read, wait_write = os.pipe()
-
-    def attempt():
-        os.close(wait_write)
-        try:
-            ledger = Ledger(path, budget=BUDGET)
-        except LedgerBusy:
-            os.write(told_write, b"b")
-        except BaseException:  # noqa: BLE001
-            os.write(told_write, b"e")
-        else:
-            os.write(told_write, b"h")
-            os.read(wait_read, 1)
-            ledger.close()
-
-    children = [fork(attempt) for _ in range(processes)]
-    told = b"".join(os.read(told_read, 1) for _ in children)
-    os.close(wait_write)
-    for child in children:
-        os.waitpid(child, 0)
-    for descriptor in (told_read, told_write, wait_read):
-        os.close(descriptor)
-    return {"held": told.count(b"h"), "busy": told.count(b"b"), "other": told.count(b"e")}
 
 
 def opened(place, longest):
@@ -262,7 +234,7 @@ def inherit(path):
 
 
 def main():
-    orders = {"killed": killed, "contend": contend, "spend": spend, "failing_disk": failing_disk, "inherit": inherit}
+    orders = {"killed": killed, "spend": spend, "failing_disk": failing_disk, "inherit": inherit}
     for line in sys.stdin:
         what = json.loads(line)
         print(json.dumps(orders[what.pop("do")](**what)), flush=True)

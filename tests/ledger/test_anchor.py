@@ -1,7 +1,6 @@
 """The anchor's two slots: one is written over while the other one stands, and whatever tears is made out or refused."""
 
 import os
-import random
 import shutil
 from pathlib import Path
 
@@ -42,32 +41,6 @@ def test_a_head_is_written_over_the_older_slot(anchor):
         assert after[kept * SLOT : (kept + 1) * SLOT] == before[kept * SLOT : (kept + 1) * SLOT]
         assert anchor.read() == head(sequence)
         assert len(after) == 2 * SLOT
-
-
-@pytest.mark.heavy
-def test_every_flipped_bit_spoils_its_slot_and_no_other(anchor):
-    sound = anchor.path.read_bytes()
-    slots = anchor.slots()
-    for place in range(len(sound)):
-        flipped = bytearray(sound)
-        flipped[place] ^= 1 << (place % 8)
-        held = anchors._slots_of(bytes(flipped)).heads
-        assert held[place // SLOT] is None
-        assert held[1 - place // SLOT] == slots.heads[1 - place // SLOT]
-
-
-@pytest.mark.heavy
-def test_whatever_part_of_a_write_is_on_the_disk_the_head_is_the_new_one_or_the_one_before(anchor):
-    before = anchor.path.read_bytes()
-    anchor.write(head(6))
-    after = anchor.path.read_bytes()
-    chance = random.Random(1)
-    for _ in range(300):
-        size = chance.choice([1, 64, 512])
-        torn = b"".join(chance.choice([before, after])[at : at + size] for at in range(0, len(before), size))
-        slots = anchors._slots_of(torn)
-        assert slots.newest in (head(5), head(6))
-        assert slots.torn or torn in (before, after)
 
 
 @pytest.mark.default_cases(4)

@@ -1,4 +1,4 @@
-"""Budgets, prices and totals in whole units: each is rounded the private way."""
+"""Budgets, prices and totals in whole units, each rounded the private way; and what charges promise together."""
 
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quorate.accounting import ApproxDP, DiscreteGaussian, PureDP, Repeated, epsilon, zcdp
-from quorate.errors import BudgetExhausted, InvalidParameter, UnsupportedEvent
+from quorate.errors import BudgetExhausted, InvalidParameter, PreconditionFailed, UnsupportedEvent
 from quorate.ledger.budget import (
     Budget,
     BudgetUnits,
@@ -26,6 +26,7 @@ from quorate.ledger.budget import (
     units_up,
 )
 from quorate.ledger.pricing import price
+from quorate.ledger.scope import DIFFERENT_NEIGHBOURS, GuaranteeScope, combined_scope
 
 
 def slow_delta_of_zcdp(rho, eps):
@@ -155,13 +156,6 @@ def test_up_to_fifteen_digits_floats_and_units_go_both_ways(units, digits):
     assert units_up(float_down(units, digits), digits) == units == units_down(float_up(units, digits), digits)
 
 
-@given(st.lists(st.integers(1, 10**6), min_size=1, max_size=30))
-def test_charges_never_add_up_to_less_than_the_truth(thousandths):
-    prices = [value / 7e5 for value in thousandths]
-    charged = sum((BudgetUnits(epsilon_e9=units_up(price, 9)) for price in prices), BudgetUnits())
-    assert charged.epsilon_e9 >= math.fsum(prices) * 1e9 * (1 - 1e-15)
-
-
 def test_ten_charges_of_a_tenth_fill_one():
     tenth = BudgetUnits(epsilon_e9=units_up(0.1, 9))
     limit = BudgetUnits(epsilon_e9=units_down(1.0, 9))
@@ -199,3 +193,73 @@ def test_all_amounts_that_pass_are_named_at_once():
 def test_amounts_are_whole(bad):
     with pytest.raises(InvalidParameter):
         BudgetUnits(epsilon_e9=bad)
+
+
+# --- what charges promise together is never more than each of them promises ----------------------------------------
+
+RELATIONS = {
+    "add, remove or replace one person": {"add", "remove", "replace"},
+    "add, remove or replace one person, as the owner states": {"add", "remove", "replace"},
+    "replace one person": {"replace"},
+}
+scopes = st.builds(
+    GuaranteeScope,
+    unit=st.just("person"),
+    neighbours=st.sampled_from(sorted(RELATIONS)),
+    caveats=st.lists(st.sampled_from(["n is public", "seeded", "stated"]), unique=True).map(tuple),
+)
+
+
+@given(every=st.lists(scopes, min_size=1, max_size=6))
+def test_the_whole_holds_for_the_changes_of_all_with_the_caveats_of_any(every):
+    together = combined_scope(every)
+    covered = set.intersection(*(RELATIONS[each.neighbours] for each in every))
+    assert RELATIONS[together.neighbours.removesuffix(", as the owner states")] == covered
+    assert together.neighbours.endswith("states") == any(each.neighbours.endswith("states") for each in every)
+    assert {caveat for each in every for caveat in each.caveats} == set(together.caveats) - {DIFFERENT_NEIGHBOURS}
+    mixed = len({frozenset(RELATIONS[each.neighbours]) for each in every}) > 1
+    assert (DIFFERENT_NEIGHBOURS in together.caveats) == mixed
+    assert len(set(together.caveats)) == len(together.caveats)
+
+
+@given(every=st.lists(scopes, min_size=1, max_size=6))
+def test_one_after_the_other_is_all_at_once(every):
+    running = every[0]
+    for each in every[1:]:
+        running = combined_scope([running, each])
+    whole = combined_scope(every)
+    assert (running.neighbours, set(running.caveats)) == (whole.neighbours, set(whole.caveats))
+
+
+@given(every=st.lists(scopes, min_size=1, max_size=3), place=st.integers(0, 3))
+def test_two_units_have_no_guarantee_in_common(every, place):
+    every.insert(min(place, len(every)), GuaranteeScope(unit="record", neighbours="replace one record"))
+    with pytest.raises(PreconditionFailed, match="cannot be for two units"):
+        combined_scope(every)
+
+
+def test_changes_of_another_kind_are_not_taken_for_either():
+    added = GuaranteeScope(unit="person", neighbours="add, remove or replace one person")
+    either = GuaranteeScope(unit="person", neighbours="add or remove one person")
+    assert combined_scope([added, either]).neighbours == either.neighbours  # which the first implies
+    for phrase in ("change the label of one person", "replace one persona", "add or remove one persona"):
+        with pytest.raises(PreconditionFailed, match="another kind of change"):
+            combined_scope([added, GuaranteeScope(unit="person", neighbours=phrase)])
+        alone = GuaranteeScope(unit="person", neighbours=phrase)
+        assert combined_scope([alone, alone]) == alone
+    with pytest.raises(InvalidParameter):
+        combined_scope([])
+
+
+WRONG_SCOPES = {
+    "unit": ("", "  ", 3),
+    "neighbours": ("two\nlines", "x" * 1001),
+    "caveats": ("one", ("",), (None,), ["one"]),
+}
+
+
+@pytest.mark.default_cases(4)
+@pytest.mark.parametrize(("name", "wrong"), [(name, wrong) for name in WRONG_SCOPES for wrong in WRONG_SCOPES[name]])
+def test_a_scope_is_made_of_lines_of_text(name, wrong):
+    with pytest.raises(InvalidParameter):
+        GuaranteeScope(**{"unit": "person", "neighbours": "replace one person", name: wrong})

@@ -1,9 +1,20 @@
-"""The fault matrix: a short form of each row; the full form (``pytest -m faults``) writes its figures down."""
+"""The fault matrix: a short form of each row; the full form (``pytest -m faults``) writes its figures down.
+
+kill −9 at each named failpoint: released ⊆ charged, the chain stays valid. And the page of the promise: each clause
+names its tests, and they are there.
+"""
+
+import ast
+import re
+from pathlib import Path
 
 import pytest
 from tests.ledger.faults import table, trials
 from tests.ledger.faults.images import commit_ends, recorded
 from tests.ledger.faults.table import Line, figures_of, lines, write
+from tests.ledger.faults.trials import POINTS, breaches, breaches_of_a_twin, told
+
+from quorate.ledger import Ledger
 
 #: Each row: its name in the table, how many cases a full run has at least, and whether it needs a server.
 ROWS = {
@@ -94,3 +105,53 @@ def test_where_commits_end_in_the_recorded_log_is_what_its_format_says(tmp_path)
     recording = recorded(tmp_path / "recording")
     assert recording.ends == commit_ends(recording.log)
     assert recording.heads == sorted(recording.heads)
+
+
+def test_every_clause_names_tests_that_are_there():
+    root = Path(__file__).parents[2]
+    page = (root / "docs" / "ledger-promise.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("|") and "`tests/" in line]
+    assert len(rows) == 5, "a row for each clause"
+    for row in rows:
+        named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", row)
+        assert len(named) == row.count("`tests/") > 1
+        for file, name in named:
+            tree = ast.parse((root / file).read_text(encoding="utf-8"))
+            assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}, name
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(
+    ("kind", "point"),
+    [("sqlite", point) for point in POINTS]
+    + [("postgresql", point) for point in POINTS if not point.startswith("anchor ")],
+)
+def test_killed_at_a_failpoint_nothing_was_released_uncharged_and_the_run_ends(request, nursery, tmp_path, kind, point):
+    path = tmp_path / "ledger.db"
+    url = request.getfixturevalue("server").url() if kind == "postgresql" else None
+    order = {"do": "killed", "path": str(path), "url": url, "order": "honest", "delay": None}
+    for occurrence in (0,) if point == "anchor renamed" else (0, 3, 5):  # an anchor is made once
+        assert nursery(point=point, occurrence=occurrence, **order)["killed"]
+        assert not breaches(path, url)
+    assert nursery(point=None, occurrence=0, **order)["finished"]
+    assert not breaches(path, url)
+    with Ledger(url or path) as ledger:
+        [reservation] = ledger.reservations()
+        blocks = reservation.blocks("label")
+        assert reservation.remaining("label") == 0
+        assert ledger.spent.epsilon == 0.5  # resumed three times, charged once
+    released = {first for first, _ in told(path, "released")}
+    assert released <= {block.first for block in blocks if block.status == "stored"}
+    assert {block.status for block in blocks} <= {"stored", "interrupted"}
+
+
+@pytest.mark.default_cases(1)
+@pytest.mark.parametrize(
+    ("order", "breach"),
+    [
+        ("answers before charge", "an answer left before its charge"),
+        ("answers before store", "an answer left that is not on record"),
+    ],
+)
+def test_these_tests_catch_a_twin_that_answers_too_early(nursery, tmp_path, order, breach):
+    assert breach in breaches_of_a_twin(nursery, tmp_path, order)

@@ -2,7 +2,6 @@
 
 import os
 import shlex
-import shutil
 import signal
 import sys
 import time
@@ -262,18 +261,7 @@ def test_servers_that_open_a_new_ledger_at_once_open_one(server):
         Ledger(budget=Budget(2.0, 1e-5), store=third)
 
 
-@pytest.mark.heavy
-def test_eight_processes_spend_exactly_the_cap(server, nursery):
-    url = server.url()
-    given = nursery(do="spend", place=url, processes=8, answers=60)
-    assert sorted(first for firsts in given for first in firsts) == list(range(60))
-    with Ledger(url) as ledger:
-        ledger.verify(prices=True)
-        assert ledger.reservations()[0].remaining(PURPOSE) == 0
-        assert {block.status for block in ledger.reservations()[0].blocks(PURPOSE)} == {"stored"}
-
-
-def test_that_test_catches_servers_that_decide_by_what_they_remember(url, monkeypatch):
+def test_servers_that_decide_by_what_they_remember_are_caught(url, monkeypatch):
     """The twin takes no lock, reads nothing new, and appends behind whatever is there: the chain gives it away."""
 
     def blind(self, after):
@@ -474,34 +462,7 @@ def test_what_is_edited_under_an_open_ledger_stops_it(server, url):
         assert not ledger.healthy
 
 
-# --- crashes (kill -9 is the subject of test_crashes.py) ----------------------------------------------------------
-
-
-@pytest.mark.default_cases(2)
-@pytest.mark.parametrize("point", ["begun", "inserted", "anchored", "committed"])
-def test_after_a_lost_connection_nothing_is_released_until_it_is_opened_again(server, shared, point):
-    ledger = shared.open(BUDGET)
-    reservation = reserved(ledger)
-    kept = reservation.draw(PURPOSE, 2)
-    store = ledger._store
-
-    def cut(name):
-        if name == point:
-            server.sql(f"SELECT pg_terminate_backend({store._connection.info.backend_pid})")
-
-    shared.at = cut
-    if point == "committed":
-        reservation.draw(PURPOSE, 3)
-    for _ in range(2):
-        with pytest.raises(LedgerIntegrityError):
-            reservation.draw(PURPOSE, 3)
-    assert not ledger.healthy
-    with pytest.raises(LedgerIntegrityError):
-        reservation.store(kept, [1, 1])
-    shared.at = lambda _: None
-    again = shared.open()
-    again.verify()
-    assert again.reservations()[0].remaining(PURPOSE) == (5 if point == "committed" else 8)
+# --- crashes (kill -9 is the subject of test_faults.py) -----------------------------------------------------------
 
 
 @contextmanager
@@ -531,25 +492,3 @@ def test_a_crash_of_the_server_loses_no_answer_that_was_given():
             again.verify()
             blocks = again.reservations()[0].blocks(PURPOSE)
             assert [block.first for block in blocks if block.status == "stored"] == given
-
-
-@pytest.mark.heavy
-def test_a_backup_of_the_folder_that_is_older_is_exposed_by_a_receipt():
-    with running() as server:
-        url = server.url()
-        with Ledger(url, budget=BUDGET) as ledger:
-            reserved(ledger)
-        server.stop()
-        shutil.copytree(server.data, server.folder / "old", symlinks=True)
-        server.start()
-        with Ledger(url) as ledger:
-            receipt = ledger.reservations()[0].draw(PURPOSE).receipt
-        server.stop()
-        server.data.rename(server.folder / "new")
-        (server.folder / "old").rename(server.data)
-        if server.owner is not None:
-            for file in (server.data, *server.data.rglob("*")):
-                shutil.chown(file, server.owner)
-        server.start()
-        with Ledger(url) as ledger, pytest.raises(LedgerIntegrityError):
-            ledger.check_receipt(receipt)

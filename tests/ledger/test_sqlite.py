@@ -276,13 +276,6 @@ def test_a_path_is_a_string_or_a_path(path):
         Ledger(path, budget=BUDGET)
 
 
-@pytest.mark.heavy
-def test_eight_processes_contend_and_exactly_one_holds_it(nursery, tmp_path):
-    path = str(tmp_path / "ledger.db")
-    for _ in range(3):
-        assert nursery(do="contend", path=path, processes=8) == {"held": 1, "busy": 7, "other": 0}
-
-
 def attempt_elsewhere(path):
     script = (
         "import sys; from quorate.ledger import Budget, Ledger\ntry: Ledger(sys.argv[1], budget=Budget(1.0, 1e-5))\n"
@@ -313,36 +306,6 @@ def test_a_forked_child_may_neither_use_a_ledger_nor_harm_it(nursery, tmp_path):
 # --- a disk that fails ---------------------------------------------------------------------------------------
 
 POINTS = ["begun", "inserted", "committed", "anchor written", "anchored"]
-
-
-@pytest.mark.default_cases(2)
-@pytest.mark.parametrize("point", POINTS)
-@pytest.mark.parametrize("fault", [NO_SPACE, NO_DISK])
-def test_after_an_error_of_the_disk_nothing_is_released_and_it_opens_clean(on_disk, point, fault, ledger, reservation):
-    kept = reservation.draw("label", 2)
-    reservation.store(kept, [0, 1])
-    on_disk.at = raising(fault, point)
-    with pytest.raises(LedgerIntegrityError):
-        reservation.draw("label", 3)
-    on_disk.at = lambda _: None  # the disk works again, but what it holds is not known
-    assert not ledger.healthy
-    for act in (
-        lambda: reservation.draw("label"),
-        lambda: reservation.store(kept, [0, 1]),
-        lambda: reservation.blocks("label"),
-        lambda: ledger.spent,
-        ledger.verify,
-        ledger.entries,
-    ):
-        with pytest.raises(LedgerIntegrityError):
-            act()
-    on_disk.close()
-    ledger = on_disk.open(BUDGET)
-    ledger.verify()
-    reservation = reserved(ledger)
-    recorded = point not in ("begun", "inserted")
-    assert reservation.remaining("label") == (5 if recorded else 8)
-    assert [block.status for block in reservation.blocks("label")] == ["stored"] + ["interrupted"] * recorded
 
 
 @pytest.mark.default_cases(3)

@@ -1,7 +1,5 @@
 """The loop: the order that the guarantee rests on, what a killed run becomes, and what a strategy can see."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
-from tests.labelling.conftest import Killed, Mortal, ask, reserved
+from tests.labelling.conftest import Killed, Mortal, ask, faults, reserved, watched
 
 from quorate.accounting import Repeated
 from quorate.errors import BudgetExhausted, InvalidParameter
@@ -93,43 +91,27 @@ class Asks(Strategy):
 
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("strategy", EVERY, ids=lambda strategy: type(strategy).__name__)
-def test_rows_are_chosen_then_charged_then_drawn_then_stored_and_only_then_seen(strategy, diary):
-    reservation, noise = diary("label", CAP)
-    watching = Watching(strategy, reservation.diary)
-    found = go(watching, reservation, noise=noise, block=5)
-    reservation.diary.append("returned")
-    assert diary.faults(reservation.diary) == []
-    assert chosen_too_early(reservation.diary) == []
-    stored = [row for told in reservation.stored for row in told["rows"]]
-    assert stored == found.rows.tolist()
-    assert [each for told in reservation.stored for each in told["answers"]] == found.released.answers.tolist()
+def test_rows_are_chosen_then_charged_then_drawn_then_stored_and_only_then_seen(strategy):
+    reservation, noise, seen = watched("label", CAP)
+    found = go(Watching(strategy, reservation, seen), reservation, noise=noise, block=5)
+    assert seen
+    assert faults(reservation, seen) == []
+    stored = [block.answers for block in reservation.blocks("label")]
+    assert [row for told in stored for row in told["rows"]] == found.rows.tolist()
+    assert [each for told in stored for each in told["answers"]] == found.released.answers.tolist()
 
 
 class Watching(Strategy):
-    """A strategy whose every choice is an entry in a diary."""
+    """Notes what a strategy chooses while a block is drawn and not stored, from answers that nothing durable holds."""
 
-    def __init__(self, strategy, diary):
-        object.__setattr__(self, "n", strategy.n)
-        object.__setattr__(self, "inner", strategy)
-        object.__setattr__(self, "diary", diary)
+    def __init__(self, strategy, reservation, seen):
+        for name, value in {"n": strategy.n, "inner": strategy, "reservation": reservation, "seen": seen}.items():
+            object.__setattr__(self, name, value)
 
     def next_batch(self, pool, history, rng):
-        self.diary.append("choose")
+        if any(block.status != "stored" for block in self.reservation.blocks("label")):
+            self.seen.append("chosen too early")
         return self.inner.next_batch(pool, history, rng)
-
-
-def chosen_too_early(diary):
-    """Choices that were made while a block was drawn and not stored: from answers that nothing durable holds."""
-    open_blocks, found = set(), []
-    for entry in diary:
-        act, _, block = entry.partition(" ")
-        if act == "draw":
-            open_blocks.add(block)
-        elif act == "store":
-            open_blocks.discard(block)
-        elif act == "choose" and open_blocks:
-            found.append(entry)
-    return found
 
 
 NOTHING = History(np.empty(0, dtype=int), np.empty(0, dtype=int), 2)
@@ -156,12 +138,11 @@ def _never_stores(strategy, pool, counts, reservation, noise):
 
 
 @pytest.mark.parametrize("cheat", [_draws_before_durable, _chooses_before_stored, _never_stores])
-def test_that_test_catches_a_loop_that_does_not_keep_the_order(cheat, diary):
-    reservation, noise = diary("label", CAP)
+def test_that_test_catches_a_loop_that_does_not_keep_the_order(cheat):
+    reservation, noise, seen = watched("label", CAP)
     pool = make_pool()
-    cheat(Watching(Margin(CAP, batch=8), reservation.diary), pool, votes_on(pool), reservation, noise)
-    reservation.diary.append("returned")
-    assert diary.faults(reservation.diary) or chosen_too_early(reservation.diary)
+    cheat(Watching(Margin(CAP, batch=8), reservation, seen), pool, votes_on(pool), reservation, noise)
+    assert faults(reservation, seen)
 
 
 def seen_through(strategy, sessions_in_memory):

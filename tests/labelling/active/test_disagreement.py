@@ -1,7 +1,5 @@
 """The practical strategies against the version space written out, and each against a slow version of its rule."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What every strategy keeps: its cap, its pool, its past; and that it is a function of public and released things."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 
@@ -139,22 +137,16 @@ def test_a_cap_is_a_whole_number_of_at_least_one(kind, n):
         kind(n)
 
 
+FIELDS = {
+    Disagreement: ("c0", "first"),
+    OracularCAL: ("c0", "eta0", "first"),
+    VersionSpace: ("constant", "gamma", "theta", "dimension"),
+    Margin: ("batch",),
+}
+
+
 @pytest.mark.default_cases(4)
-@pytest.mark.parametrize(
-    ("kind", "field"),
-    [
-        (Disagreement, "c0"),
-        (OracularCAL, "c0"),
-        (OracularCAL, "eta0"),
-        (VersionSpace, "constant"),
-        (VersionSpace, "gamma"),
-        (VersionSpace, "theta"),
-        (VersionSpace, "dimension"),
-        (Disagreement, "first"),
-        (OracularCAL, "first"),
-        (Margin, "batch"),
-    ],
-)
+@pytest.mark.parametrize(("kind", "field"), [(kind, field) for kind, fields in FIELDS.items() for field in fields])
 @pytest.mark.parametrize("value", [0, -1, float("nan"), True, "1"])
 def test_a_field_out_of_range_is_refused(kind, field, value):
     with pytest.raises(InvalidParameter, match=field):

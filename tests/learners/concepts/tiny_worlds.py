@@ -4,8 +4,6 @@ A world holds all points of a domain and the labels that *every* concept gives t
 plain Python: nothing here is taken from the package but the class under test.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import combinations, product
 from typing import Any
@@ -116,27 +114,14 @@ def xor_world(base):
 
 
 WORLDS = [
-    point_world(1),
-    point_world(2),
-    point_world(3),
-    threshold_world(1),
-    threshold_world(3),
-    interval_world(1),
-    interval_world(2),
-    interval_world(3),
-    rectangle_world(2, 2),
-    rectangle_world(1, 3),
-    rectangle_world(2, 1),
-    rectangle_world(1, 1, 1),
-    rectangle_world(2, 1, 1),
-    stump_world(5),
-    stump_world(3, 3),
-    stump_world(2, 2, 2),
+    *map(point_world, (1, 2, 3)),
+    *map(threshold_world, (1, 3)),
+    *map(interval_world, (1, 2, 3)),
+    *(rectangle_world(*bits) for bits in ((2, 2), (1, 3), (2, 1), (1, 1, 1), (2, 1, 1))),
+    *(stump_world(*sizes) for sizes in ((5,), (3, 3), (2, 2, 2))),
     finite_world(6, 9, seed=1),
     finite_world(5, 1, seed=2),
-    xor_world(threshold_world(2)),
-    xor_world(point_world(2)),
-    xor_world(rectangle_world(1, 1)),
+    *map(xor_world, (threshold_world(2), point_world(2), rectangle_world(1, 1))),
 ]
 
 worlds = pytest.mark.parametrize("world", WORLDS, ids=str)

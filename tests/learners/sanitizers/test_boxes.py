@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from tests.learners.sanitizers.transcripts import Transcripts
 
 from quorate.learners import GenericLearner
 from quorate.learners.concepts import Rectangles
@@ -18,78 +19,20 @@ EPSILON = 1.0
 POINTS = list(product(range(4), range(2)))
 
 
-class Transcripts:
-    """Runs the shipped sanitizer with scripted noise, and keeps each release with the scale of its noise."""
-
-    def __init__(self, patch):
-        self.children, self.boxes = tree.noisy_children, boxes.noisy_boxes
-        self.patch = patch
-
-    def run(self, rows, noise_for):
-        """`noise_for(number, asked, counts)` gives the noise of a release; returns the releases and the points."""
-        said = []
-
-        def scripted(counts, asked, scale):
-            noisy = counts + np.reshape(noise_for(len(said), asked, counts), counts.shape)
-            said.append((asked, scale, noisy))
-            return noisy
-
-        def children(values, starts, child, fanout, scale, noise):
-            counts = self._silent(tree, self.children, values, starts, child, fanout, scale, noise)
-            return scripted(counts, ("column", starts.tolist(), child, fanout), scale)
-
-        def counted(points, values, scale, noise):
-            counts = self._silent(boxes, self.boxes, points, values, scale, noise)
-            return scripted(counts, ("boxes", [each.tolist() for each in values]), scale)
-
-        with self.patch.context() as patch:
-            patch.setattr(tree, "noisy_children", children)
-            patch.setattr(boxes, "noisy_boxes", counted)
-            points = CUT.sanitize(np.array(rows), TINY, EPSILON, SeededNoise(0))
-        return said, points.tolist()
-
-    def _silent(self, module, function, *arguments):
-        """What a release would be without its noise."""
-        with self.patch.context() as patch:
-            patch.setattr(module, "discrete_laplace", lambda scale, size, source: np.zeros(size, dtype=np.int64))
-            return function(*arguments)
-
-
-def loss(patch, rows, neighbour, noise):
-    """Log-likelihood ratio of the releases that `rows` give under `noise`; infinite where the neighbour cannot give it.
-
-    The likelihood of a release is the product of the discrete Laplace masses of what was added to the true counts.
-    """
-    transcripts, distances = Transcripts(patch), []
-    said, points = transcripts.run(rows, lambda number, asked, counts: np.resize(noise, counts.shape))
-
-    def same(number, asked, counts):
-        if number >= len(said) or said[number][0] != asked:
-            raise LookupError
-        _, scale, released = said[number]
-        added = released - counts
-        distances.append((number, int(np.abs(added).sum()), Fraction(scale)))
-        return added
-
-    try:
-        if transcripts.run(neighbour, same)[1] != points:
-            return Fraction(10**9)
-    except LookupError:
-        return Fraction(10**9)
-    own = [int(np.abs(np.resize(noise, released.shape)).sum()) for _, _, released in said]
-    return sum((Fraction(theirs - own[number]) / scale for number, theirs, scale in distances), Fraction(0))
-
-
 def worst_loss(patch, *, until=None):
     """Over data sets of two rows of the tiny grid, all their neighbours, and two patterns of noise."""
-    found = Fraction(0)
-    for noise in (np.zeros(1, dtype=np.int64), np.array([2, -1, 0, 1])):
-        for rest in ((0, 0), (1, 1), (3, 0)):
-            for mine, other in product(POINTS, repeat=2):
-                found = max(found, loss(patch, [mine, rest], [other, rest], noise) if mine != other else found)
-                if until is not None and found > until:
-                    return found
-    return found
+
+    def work(rows):
+        return CUT.sanitize(rows, TINY, EPSILON, SeededNoise(0))
+
+    transcripts = Transcripts(patch, work, (tree, "noisy_children"), (boxes, "noisy_boxes"))
+    pairs = [
+        ([mine, rest], [other, rest])
+        for rest in ((0, 0), (1, 1), (3, 0))
+        for mine, other in product(POINTS, repeat=2)
+        if mine != other
+    ]
+    return transcripts.worst_loss(pairs, ([0], [2, -1, 0, 1]), until=until)
 
 
 def test_no_transcript_tells_more_than_epsilon_and_some_tell_as_much(monkeypatch):

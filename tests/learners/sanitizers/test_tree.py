@@ -1,5 +1,6 @@
 """The noisy tree: its privacy transcript by transcript, with twins that cheat; its parts against slow versions."""
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -8,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.learners.exact import EXACT, exp
+from tests.learners.sanitizers.transcripts import Transcripts
 
-from quorate.audit import PureClaim, audit_mechanism
 from quorate.errors import InvalidParameter
 from quorate.learners.concepts import Thresholds
 from quorate.learners.sanitizers import Tree, TreePlan, noisy_prefix_counts, tree
@@ -35,63 +36,16 @@ class Script:
         return np.array(drawn, dtype=np.int64).reshape(size)
 
 
-class Transcripts:
-    """Runs the shipped tree with scripted noise, and keeps every list of nodes with what was released for it."""
-
-    def __init__(self, monkeypatch, children=None):
-        self.patch = monkeypatch
-        self.children = children or tree.noisy_children
-
-    def run(self, rows, plan, noise_of_level):
-        """`noise_of_level(level, starts, child, fanout)` gives the noise of a level, ``(n_nodes, fanout)``."""
-        levels = []
-
-        def recorded(values, starts, child, fanout, scale, noise):
-            assert scale == plan.scale
-            script = noise_of_level(len(levels), starts, child, fanout)
-            with self.patch.context() as patch:
-                patch.setattr(tree, "discrete_laplace", lambda scale, size, source: np.reshape(script, size))
-                noisy = self.children(values, starts, child, fanout, scale, noise)
-            levels.append((starts.tolist(), child, fanout, noisy.tolist()))
-            return noisy
-
-        with self.patch.context() as patch:
-            patch.setattr(tree, "noisy_children", recorded)
-            noisy_prefix_counts(np.array(rows), plan, QUIET)
-        return levels
-
-
 def true_counts(rows, starts, child, fanout):
     """The children's counts, by going through the rows."""
     return [[sum(s + child * j <= x < s + child * (j + 1) for x in rows) for j in range(fanout)] for s in starts]
 
 
-def loss_of(transcripts, rows, neighbour, plan, noise):
-    """Log-likelihood ratio of the transcript that `rows` give under `noise`; infinite if the neighbour cannot give it.
+def transcripts_of(patch, plan):
+    def work(rows):
+        noisy_prefix_counts(rows, plan, QUIET)
 
-    The probability of a transcript is the product of the discrete Laplace masses of its noises, released less true.
-    """
-    noise = iter(noise)
-    levels = transcripts.run(
-        rows, plan, lambda level, starts, child, fanout: [[next(noise, 0) for _ in range(fanout)] for _ in starts]
-    )
-
-    def same_release(level, starts, child, fanout):
-        if level >= len(levels) or levels[level][:3] != (starts.tolist(), child, fanout):
-            raise LookupError
-        return np.array(levels[level][3]) - true_counts(neighbour, starts.tolist(), child, fanout)
-
-    try:
-        if transcripts.run(neighbour, plan, same_release) != levels:
-            return Fraction(10**9)
-    except LookupError:  # other nodes were opened: this transcript is impossible there
-        return Fraction(10**9)
-    distance = 0
-    for starts, child, fanout, released in levels:
-        for data, sign in ((neighbour, 1), (rows, -1)):
-            counts = true_counts(data, starts, child, fanout)
-            distance += sign * int(np.abs(np.array(released) - counts).sum())
-    return Fraction(distance) / Fraction(plan.scale)
+    return Transcripts(patch, work, (tree, "noisy_children"))
 
 
 PLANS = [
@@ -108,7 +62,12 @@ def neighbours_with_noise(draw):
     place = draw(st.integers(0, len(rows) - 1))
     other = draw(st.integers(0, 7))
     neighbour = [*rows[:place], other, *rows[place + 1 :]]
-    return rows, neighbour, draw(st.lists(st.integers(-4, 4), max_size=30)), draw(st.sampled_from(range(len(PLANS))))
+    return (
+        rows,
+        neighbour,
+        draw(st.lists(st.integers(-4, 4), min_size=1, max_size=30)),
+        draw(st.sampled_from(range(len(PLANS)))),
+    )
 
 
 @settings(max_examples=150, deadline=None)
@@ -116,45 +75,28 @@ def neighbours_with_noise(draw):
 def test_no_transcript_tells_more_than_epsilon_between_neighbours(case):
     rows, neighbour, noise, which = case
     with pytest.MonkeyPatch.context() as patch:
-        loss = loss_of(Transcripts(patch), rows, neighbour, PLANS[which], noise)
+        loss = transcripts_of(patch, PLANS[which]).loss(rows, neighbour, noise)
 
     assert PLANS[which].epsilon == EPSILON[which]
     assert loss <= EPSILON[which]
 
 
-@pytest.mark.parametrize("which", range(len(PLANS)))
-def test_the_price_is_not_more_than_it_has_to_be(which, monkeypatch):
-    losses = [loss_of(Transcripts(monkeypatch), [0, 0, 7, 7], [0, 0, 0, 7], PLANS[which], [0] * 30)]
-    losses += [loss_of(Transcripts(monkeypatch), [0, 0, 7, 7], [0, 0, 0, 7], PLANS[which], [3] * 30)]
-
-    assert max(losses) == EPSILON[which]
+def worst_loss(monkeypatch, plan):
+    sets = [(0, 0, 7, 7), (0, 0, 0, 7), (0, 7, 7, 7), (0, 0, 0, 0)]
+    pairs = [pair for pair in product(sets, repeat=2) if sum(a != b for a, b in zip(*pair, strict=True)) == 1]
+    return transcripts_of(monkeypatch, plan).worst_loss(pairs, ([0], [3], [-2]))
 
 
-def worst_loss(monkeypatch, plan, children=None):
-    transcripts = Transcripts(monkeypatch, children)
-    noises = ([0] * 30, [3] * 30, [-2] * 30)
-    return max(
-        loss_of(transcripts, rows, neighbour, plan, noise)
-        for rows, neighbour in product([(0, 0, 7, 7), (0, 0, 0, 7), (0, 7, 7, 7), (0, 0, 0, 0)], repeat=2)
-        if sum(a != b for a, b in zip(rows, neighbour, strict=True)) == 1
-        for noise in noises
-    )
-
-
-def test_that_search_catches_noise_for_one_count_a_level_instead_of_two(monkeypatch):
-    honest = TreePlan((2, 2, 2), scale=2 * 3 / 1.0, threshold=1.5)
-    cheating = TreePlan((2, 2, 2), scale=1 * 3 / 1.0, threshold=1.5)
-
-    assert worst_loss(monkeypatch, honest) == 1
-    assert worst_loss(monkeypatch, cheating) == 2
+@pytest.mark.parametrize(
+    ("plan", "epsilon"), [*zip(PLANS, EPSILON, strict=True), (replace(PLANS[0], scale=3.0), 2)], ids=str
+)
+def test_the_price_is_not_more_than_it_has_to_be(plan, epsilon, monkeypatch):
+    """And a tree with noise for one count a level instead of two loses twice as much."""
+    assert worst_loss(monkeypatch, plan) == epsilon
 
 
 def test_that_search_catches_a_tree_that_opens_nodes_by_their_true_counts(monkeypatch):
     shipped = tree.noisy_children
-
-    def peeking(values, starts, child, fanout, scale, noise):
-        full = [s for s in starts.tolist() if ((values >= s) & (values < s + child * fanout)).any()]
-        return shipped(values, np.array(full, dtype=np.int64), child, fanout, scale, noise)
 
     def skips_empty_nodes(values, starts, child, fanout, scale, noise):
         released = np.zeros((len(starts), fanout), dtype=np.int64)
@@ -166,7 +108,8 @@ def test_that_search_catches_a_tree_that_opens_nodes_by_their_true_counts(monkey
 
     plan = TreePlan((2, 2, 2), scale=6.0, threshold=None)
     assert worst_loss(monkeypatch, plan) == 1
-    assert worst_loss(monkeypatch, plan, skips_empty_nodes) > 10**6
+    monkeypatch.setattr(tree, "noisy_children", skips_empty_nodes)
+    assert worst_loss(monkeypatch, plan) > 10**6
 
 
 # --- the exact law of one level, and a twin without noise on empty children -------------------------------------------
@@ -210,25 +153,6 @@ def test_that_law_catches_a_tree_without_noise_on_empty_children(monkeypatch):
         return np.where(counts > 0, counts + tree.discrete_laplace(scale, counts.shape, noise), 0)
 
     assert exact_level_loss(monkeypatch, 4.0, spares_the_empty) == EXACT.inf
-
-
-class TreeOfRows:
-    """A whole tree as something that can be audited: its "counts" are the rows."""
-
-    def __init__(self, plan):
-        self.plan = plan
-
-    def release(self, rows, noise):
-        return quantile_points(noisy_prefix_counts(rows, self.plan, noise), 8).tolist()
-
-
-@pytest.mark.parametrize(("scale", "violated"), [(4.0, False), (0.8, True)])
-def test_an_attack_on_the_synthetic_points_finds_no_more_than_was_claimed(scale, violated):
-    plan = TreePlan((2, 2), scale=scale, threshold=2.0)
-    rows = (np.array([0, 0, 1, 3]), np.array([0, 0, 1, 0]))
-    found = audit_mechanism(TreeOfRows(plan), rows, PureClaim(1.0), confidence=1 - 1e-6, runs=3000, seed=3)
-
-    assert found.violated is violated
 
 
 # --- the plan ------------------------------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ from functools import partial
 import pytest
 from tests.ledger.faults.images import BUDGET, LOSSES, anchor_surprises, lines_of, recorded, silent_changes, surprises
 from tests.ledger.faults.table import Line
-from tests.ledger.test_crashes import POINTS, breaches, told
 
 from quorate.accounting import PureDP
 from quorate.errors import LedgerIntegrityError
@@ -21,6 +20,55 @@ from quorate.ledger import ledger_files as anchors
 from quorate.ledger.entries import Entry
 from quorate.ledger.fields import canonical
 from quorate.ledger.state import Head
+
+# --- what was told outside, beside what a ledger holds -----------------------------------------------------------
+
+ANSWERS = 40
+POINTS = ["begun", "inserted", "committed", "anchor written", "anchor renamed", "anchored"]  # of the store
+POINTS += ["drawn", "noised", "stored", "released"]
+
+
+def told(path, what):
+    file = path.with_name(f"{path.name}.{what}")
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def breaches(path, url=None, *, aside=None):
+    """Open the ledger after a crash; name every promise that what was told outside, or aside, breaks."""
+    aside = path if aside is None else aside
+    with Ledger(path if url is None else url, budget=BUDGET) as ledger:
+        ledger.verify()
+        reservation = ledger.reserve(PureDP(0.5), delta=0, purposes={"label": ANSWERS}, key="labels")
+        blocks = {block.first: block for block in reservation.blocks("label")}
+        charged, cap = ledger.spent.epsilon, sum(block.count for block in blocks.values())
+    found = []
+    if charged != 0.5 or cap > ANSWERS:
+        found.append("the cap was passed, or the charge is not on record")
+    for first, answers in told(aside, "released"):
+        if first not in blocks:
+            found.append("an answer left before its charge")
+        elif blocks[first].answers != answers:
+            found.append("an answer left that is not on record")
+    noise = [index for first, count in told(aside, "noise") for index in range(first, first + count)]
+    if len(noise) != len(set(noise)):
+        found.append("noise was drawn twice under one charge")
+    if not set(noise) <= {
+        index for block in blocks.values() for index in range(block.first, block.first + block.count)
+    }:
+        found.append("noise was drawn before its charge")
+    return found
+
+
+def breaches_of_a_twin(nursery, folder, order, url=lambda: None):
+    """What breaks where answers leave in another order than the promised one."""
+    found = []
+    for point in ("begun", "inserted", "drawn", "noised"):
+        path, place = folder / f"{order} {point}" / "ledger.db", url()
+        path.parent.mkdir()
+        nursery(do="killed", path=str(path), point=point, occurrence=8, order=order, delay=None, url=place)
+        found += breaches(path, place)
+    return found
+
 
 # --- broken twins of the ledger ----------------------------------------------------------------------------------
 
@@ -103,15 +151,8 @@ def kills(folder, nursery, times, url=None, seed=1):
         shutil.rmtree(path.parent)
         run += 1
     twin = Counter[str]()
-    for number, (order, point) in enumerate(
-        (order, point)
-        for order in ("answers before charge", "answers before store")
-        for point in ("begun", "inserted", "drawn", "noised")
-    ):
-        path, place = folder / f"twin {number}" / "ledger.db", None if url is None else url()
-        path.parent.mkdir()
-        nursery(do="killed", path=str(path), point=point, occurrence=8, order=order, delay=None, url=place)
-        twin.update(breaches(path, place))
+    for order in ("answers before charge", "answers before store"):
+        twin.update(breaches_of_a_twin(nursery, folder, order, url or (lambda: None)))
     assert {"an answer left before its charge", "an answer left that is not on record"} <= twin.keys()
     store = "SQLite" if url is None else "PostgreSQL"
     counted = f"half at {len(points)} named points, half at random moments, in {run} runs"
@@ -200,24 +241,10 @@ def storage_breaches(folder, nursery, kind, place, code, *, careless):
         wrong.append("the disk failed, and no error was told")
     if result.get("admitted"):
         wrong.append("something was admitted after an error")
-    wrong += released_unrecorded(where / "ledger.db", aside)
+    wrong += breaches(where / "ledger.db", aside=aside)
     met = bool(result.get("met"))
     shutil.rmtree(folder)
     return wrong, met
-
-
-def released_unrecorded(path, aside):
-    """Open the ledger on a disk that works again; name what was released and is not on record."""
-    with Ledger(path, budget=BUDGET) as ledger:
-        ledger.verify()
-        reservation = ledger.reserve(PureDP(0.5), delta=0, purposes={"label": 40}, key="labels")
-        blocks = {block.first: block for block in reservation.blocks("label")}
-    wrong = [
-        "an answer left that is not on record"
-        for first, answers in told(aside, "released")
-        if first not in blocks or blocks[first].answers != answers
-    ]
-    return wrong + ["noise was drawn uncharged" for first, _ in told(aside, "noise") if first not in blocks]
 
 
 # --- many on one budget ------------------------------------------------------------------------------------------

@@ -1,7 +1,5 @@
 """A teacher that cheats, apart from the tests: a worker that loads it starts no thread of polars, and so is kept."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from quorate.ensemble import ChatTeacher

@@ -1,7 +1,5 @@
 """What an endpoint may do, and what is asked of it: nothing of prompts, replies or keys is told to anybody."""
 
-from __future__ import annotations
-
 import logging
 import pickle
 import shutil

@@ -1,7 +1,5 @@
 """A prompt holds rows of one shard alone, and a vote is a function of that shard, public facts and the endpoint."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from typing import Any
