@@ -31,6 +31,7 @@ from quorate.mechanisms import (
 from quorate.run.stage_store import FolderStages
 from quorate.voting.kept_votes import votes
 from quorate.voting.method import mechanism_in_words
+from quorate.voting.shard_rows import shards_to_train
 
 pytestmark = pytest.mark.mostly_heavy
 
@@ -162,7 +163,8 @@ def test_scores_are_never_read_as_votes_nor_votes_as_scores(make_run):
     ):
         edit(root, old, new)
         task = load_run(root).task
-        _, found = votes(task, task.queries, FolderStages(root / "private"), lambda stage, done, total: None)
+        stages, shards = FolderStages(root / "private"), shards_to_train(task)
+        _, found = votes(task, task.queries, stages, lambda stage, done, total: None, shards=shards)
         assert (found.reveal().shape, found.reveal().dtype) == (shape, dtype)
 
 
