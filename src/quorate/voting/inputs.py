@@ -243,7 +243,7 @@ def look(
         encoder = public_encoder(columns[kept] if kept else columns, kinds.text)
     encoded = View(encoder if frame and (built_in or kinds.changed or needs_encoding(inputs.public)) else None)
     if built_in and not frame and images is None:  # pixels have one unit
-        encoded = View(_units_of(inputs.public))
+        encoded = View(_units_of(inputs.public) if encoder is None else None)
     views = {}
     for role, model in {"teacher": teacher, "student": student.learner}.items():
         reads_frames = frame and _reads_frames(model)
@@ -308,8 +308,8 @@ def _in_directions(view: View, pool: Rows, images: PoolDirections | None, *, dra
 
 
 def _units_of(pool: Rows) -> Any | None:
-    """Return what puts number columns into units of the pool; None of sparse rows and of columns of one scale."""
-    if kind(pool) == "sparse" or missing_columns(pool).any():
+    """Return what puts number columns without gaps into units of the pool; None of sparse rows, and of one scale."""
+    if kind(pool) == "sparse":
         return None
     with np.errstate(over="ignore", invalid="ignore"):
         scale = PoolScale.fit(np.asarray(pool, dtype=np.float64))
