@@ -10,6 +10,7 @@ from quorate.folder.published import read_facts
 from quorate.ledger import Ledger
 from quorate.run.stage_store import FolderStages
 from quorate.voting import ask as asking
+from quorate.voting.shard_rows import shards_to_train
 
 pytestmark = pytest.mark.heavy
 
@@ -153,7 +154,12 @@ def test_a_question_that_was_answered_or_cannot_be_paid_for_needs_no_teacher(ask
 
 
 def teachers_of(batch):
-    return module.teachers(batch.task, FolderStages(batch.folder.private), lambda stage, done, total: None)
+    return module.teachers(
+        batch.task,
+        FolderStages(batch.folder.private),
+        lambda stage, done, total: None,
+        shards=shards_to_train(batch.task),
+    )
 
 
 def test_the_report_and_what_is_exported_tell_of_the_answers_since(asked, cli, tmp_path):

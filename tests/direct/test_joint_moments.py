@@ -11,11 +11,11 @@ from quorate.accounting import epsilon, zcdp
 from quorate.data.declared_schema import Schema
 from quorate.data.dialect import PLAIN
 from quorate.data.feature_maps import LinearMap
+from quorate.data.unit_ids import counted_rows
 from quorate.direct.before_pool import before_pool, plan_on
 from quorate.direct.joint_moments import PairColumns, moment_of, pairs_of, sums_over
 from quorate.mechanisms.pair_sums import NoisyPairSums
 from quorate.run import usable_rows
-from quorate.run.drawn_pool import counted_rows
 from quorate.run.schema import Schema as ReadSchema
 from quorate.run.usable_rows import PrivateTable, UsableRows
 from quorate.types import Secret
@@ -375,9 +375,9 @@ def test_what_is_said_of_sums_over_pairs_is_what_is_paid_for():
     assert "sums_over_pairs" not in without.facts
     assert f"at most {before.pairs.n_pairs} pairs of columns" in before.released_in_words
     percent = f"{100 * before.of_pairs:.0f}"
-    for said in (before.step[1], before.described(None)):
+    for said in (before.step[1], before.pool_in_words(None)):
         assert f"Noisy sums over pairs of columns take another {percent}" in said.replace("\N{NO-BREAK SPACE}", " ")
-    for said in (without.step[1], without.described(None), without.released_in_words):
+    for said in (without.step[1], without.pool_in_words(None), without.released_in_words):
         assert "pairs" not in said
 
 

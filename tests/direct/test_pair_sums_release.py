@@ -10,6 +10,7 @@ from tests.run.test_drawn_pool import Unpaid
 
 from quorate import Budget, Ledger, PrivateLogisticRegression
 from quorate.audit import GaussianClaim, audit_mechanism
+from quorate.data.unit_ids import counted_rows
 from quorate.direct import before_pool as before_module
 from quorate.direct import descend, flow, joint_moments
 from quorate.direct.joint_moments import PairColumns, release_pair_sums, sums_over
@@ -18,7 +19,6 @@ from quorate.mechanisms import pair_sums as mechanism_module
 from quorate.mechanisms.pair_sums import NoisyPairSums
 from quorate.noise import SeededNoise
 from quorate.release.charge import COORDINATES, GRADIENT_ROUND, MARGINAL_LEVEL, PAIR_SUMS
-from quorate.run.drawn_pool import counted_rows
 from quorate.types import Secret
 
 # --- the release ------------------------------------------------------------------------------------------------------

@@ -17,11 +17,12 @@ from quorate.noise import OSNoise
 from quorate.release.model_digest import described
 from quorate.run.stage_store import NoStages
 from quorate.types import Secret
-from quorate.voting import kept_votes
+from quorate.voting import kept_votes, shard_rows
 from quorate.voting.config import RunConfig
 from quorate.voting.flow import run_pipeline
 from quorate.voting.kept_votes import teachers
 from quorate.voting.prepare import prepare
+from quorate.voting.shard_rows import shards_to_train
 
 pytestmark = pytest.mark.heavy
 
@@ -35,7 +36,7 @@ def prepared(rows, labels, groups, key=bytes(32), **changes):
 def trained(rows, labels, groups, key, **changes):
     """The teachers of a fit, by the estimator's own way of preparing and training, each as a text of all it learned."""
     task = prepared(rows, labels, groups, key, **changes)
-    voters = teachers(task, NoStages(), lambda stage, done, total: None).voters.reveal()
+    voters = teachers(task, NoStages(), lambda stage, done, total: None, shards=shards_to_train(task)).voters.reveal()
     return [described(voter) for voter in voters]
 
 
@@ -104,7 +105,7 @@ def test_progress_tells_the_declared_number_of_persons_and_not_the_true_one():
 
 def test_seeds_by_the_place_of_a_person_would_move_many_teachers(monkeypatch):
     """The broken twin of the test above: shards without a name of their own, and seeds by their numbers."""
-    monkeypatch.setattr(kept_votes, "seeds_of", lambda task, shards: None)
+    monkeypatch.setattr(shard_rows, "seeds_of", lambda task, shards: None)
     before = by_persons(X, Y, GROUPS, teacher=FOREST)
     after = by_persons(*without_and_with(GROUPS)["removed"], teacher=FOREST)
     assert (before - after).total() > 1

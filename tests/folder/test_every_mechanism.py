@@ -1,6 +1,7 @@
-"""Every mechanism, named in quorate.toml: what a run with it writes, costs and says."""
+"""Every mechanism, named in quorate.toml: what a run with it writes, costs, says and does after a kill."""
 
 import json
+import signal
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +9,7 @@ import polars as pl
 import pytest
 from sklearn.linear_model import RidgeClassifier
 from tests.folder.conftest import PUBLISHED, charges, edit, labels, run, spent_on
+from tests.preloaded import Forked
 
 from quorate import PrivateClassifier, PublicPool
 from quorate.accounting import epsilon as price
@@ -29,6 +31,7 @@ from quorate.mechanisms import (
 from quorate.run.stage_store import FolderStages
 from quorate.voting.kept_votes import votes
 from quorate.voting.method import mechanism_in_words
+from quorate.voting.shard_rows import shards_to_train
 
 pytestmark = pytest.mark.mostly_heavy
 
@@ -142,7 +145,8 @@ def test_scores_are_never_read_as_votes_nor_votes_as_scores(make_run):
     ):
         edit(root, old, new)
         task = load_run(root).task
-        _, found = votes(task, task.queries, FolderStages(root / "private"), lambda stage, done, total: None)
+        stages, shards = FolderStages(root / "private"), shards_to_train(task)
+        _, found = votes(task, task.queries, stages, lambda stage, done, total: None, shards=shards)
         assert (found.reveal().shape, found.reveal().dtype) == (shape, dtype)
 
 
@@ -193,3 +197,67 @@ def test_an_instance_that_does_not_fit_is_refused_before_anything_is_charged(mec
         classifier(mechanism, tmp_path, **more).fit(X, Y, public=PublicPool(POOL))
     assert said in str(refusal.value)
     assert charges(tmp_path) == 0
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from quorate.ledger import Reservation
+from quorate.folder.batch import load_run
+from quorate.folder.methods import execute
+root, when, at = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+real, drawn = Reservation.draw, []
+def draw(self, purpose, count=1, **how):
+    drawn.append(purpose)
+    last = drawn.count("label") == at and purpose == "label"
+    if last and when == "before":
+        os.kill(os.getpid(), signal.SIGKILL)
+    block = real(self, purpose, count, **how)
+    if last:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return block
+Reservation.draw = draw
+execute(load_run(root), command="quorate run")
+"""
+
+
+def kill(root, when, at):
+    said = root / "said.txt"
+    assert Forked(KILLED, root, when, at, said=said).wait(60) == -signal.SIGKILL, said.read_text()
+
+
+def test_a_killed_stream_goes_on_with_the_stages_that_are_left(make_run):
+    root = make_run(n=1500, m=200, **section("StableSparseVector", cutoff=40), **{"budget.epsilon": 400.0})
+    kill(root, "after", 2)
+    with Ledger(root / "ledger.db") as ledger:
+        spent, (reservation,) = ledger.spent, ledger.reservations()
+        stored = {block.first: block.answers for block in reservation.blocks("label") if block.answers is not None}
+        counted = 40 - reservation.remaining("sparse-vector stage")
+    assert list(stored) == [0]
+    assert counted >= 2
+    facts = run(root)
+    rows = labels(root)
+    assert [row["status"] for row in rows].count("interrupted") == 64
+    assert all(row["status"] == "interrupted" for row in rows[64:128])
+    codes = [-1 if row["label"] == "" else ("no", "yes").index(row["label"]) for row in rows]
+    assert codes[:64] == stored[0]
+    declined = sum(row["status"] == "declined" for row in rows)
+    assert declined < 60  # the stream did go on
+    with Ledger(root / "ledger.db") as ledger:
+        assert (ledger.spent, len(ledger.reservations())) == (spent, 1)
+        left = ledger.reservations()[0].remaining("sparse-vector stage")
+        assert 40 - left >= counted + 1
+    assert facts.guarantee.epsilon == spent.epsilon
+
+
+def test_a_killed_interactive_run_repeats_an_unbroken_one(make_run):
+    size = {"n": 600, "m": 700, "run.unsafe_noise_seed": 7, "budget.epsilon": 60.0}
+    mechanism = section("InteractiveNoisyMax", confidence=0.8)
+    whole, broken = make_run("whole", **size, **mechanism), make_run("broken", **size, **mechanism)
+    run(whole)
+    for at in (2, 4):  # after one block of answers and after four: inside a round, and at its end
+        kill(broken, "before", at)
+    facts = run(broken)
+    assert labels(broken) == labels(whole)
+    assert facts.answers.interrupted == 0
+    assert {row["status"] for row in labels(whole)} == {"answered", "declined"}

@@ -2,20 +2,21 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
-from tests.folder.conftest import charges, edit, labels, run
-from tests.folder.test_every_mechanism import POOL, X, Y
+from tests.folder.conftest import charges, edit, labels, run, spent_on
+from tests.folder.test_every_mechanism import POOL, X, Y, kill
 
 from quorate import PrivateClassifier, PublicPool
 from quorate.accounting import DiscreteLaplace, Repeated
 from quorate.accounting import epsilon as price
 from quorate.accounting.event import OWN_KINDS
 from quorate.errors import InvalidParameter
-from quorate.folder.batch import load_run
+from quorate.folder.batch import ask, load_run
 from quorate.folder.published import read_facts
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import (
@@ -223,6 +224,25 @@ def test_status_reads_the_settings_without_running_the_owners_code(make_own, cli
     assert "not started" in cli.ok("status", root)
 
 
+def test_answers_kept_back_come_from_it(make_own):
+    root = make_own(**{"mechanism.online_answers": 5})
+    run(root)
+    pl.read_csv(root / "evaluation.csv").drop("ill").head(4).write_csv(root / "new.csv")
+    first = ask(load_run(root), root / "new.csv")
+    assert set(first.answers) <= {"no", "yes"}
+    assert ask(load_run(root), root / "new.csv") == replace(first, new=0)
+
+
+def test_a_killed_run_goes_on_with_one_charge(make_own):
+    root = make_own(m=150)
+    kill(root, "after", 2)
+    before = spent_on(root)
+    run(root)
+    assert spent_on(root) == (before[0], 1)
+    statuses = [row["status"] for row in labels(root)]
+    assert statuses == ["answered"] * 64 + ["interrupted"] * 64 + ["answered"] * 22
+
+
 def test_a_mechanism_of_another_module_or_whose_code_was_edited_is_another_one(make_own):
     """Name, fields and event are the same; what was charged paid for that class, and for the code as it was."""
     root = make_own(**{"run.epsilon": 1.0, "run.delta": 1e-6})
@@ -406,6 +426,12 @@ def test_an_audit_finds_the_one_that_draws_less_noise_than_it_was_charged_for(
     found = json.loads(cli.ok("audit", f"{NAME}:{kind}", *ATTACK))
     assert found["violated"] is violated
     assert found["mechanism"].startswith(f"{kind} (scale = 4")
+
+
+def test_an_audit_of_a_run_attacks_it(make_own, cli):
+    root = make_own(kind="Quiet")
+    run(root)
+    assert json.loads(cli.ok("audit", root, "--runs", 20_000, "--seed", 1, "--json"))["violated"] is True
 
 
 def test_audits_take_quorates_own_by_name_and_ask_for_its_noise(cli):

@@ -13,7 +13,7 @@ from quorate.accounting import PureDP, from_json
 from quorate.errors import InvalidParameter, LedgerIntegrityError
 from quorate.ledger import Budget, GuaranteeScope, Head, Ledger, MemoryStore
 from quorate.ledger.budget import DELTA_DIGITS, BudgetUnits, float_up
-from quorate.ledger.chain import extend, holds, resume, utc, verify
+from quorate.ledger.chain import begins_at, extend, holds, utc, verify
 from quorate.ledger.entries import (
     GENESIS_HASH,
     KINDS,
@@ -142,40 +142,41 @@ def test_a_chain_that_goes_on_beyond_its_anchor_is_accepted():
 @pytest.mark.parametrize("known", range(1, COUNT + 1))
 def test_what_is_newer_is_verified_and_adds_up_to_the_same(known):
     state = verify(LINES[:known])
-    assert resume(state, LINES[known - 1 :], anchor=ANCHOR)
-    assert state == verify(LINES, anchor=ANCHOR)
+    assert begins_at(state.head, LINES[known - 1 :])
+    assert verify(LINES[known:], anchor=ANCHOR, known=state) == state == verify(LINES, anchor=ANCHOR)
 
 
 @pytest.mark.default_cases(3)
 @pytest.mark.parametrize("known", range(1, COUNT))
-def test_a_chain_that_does_not_go_on_from_what_is_known_adds_nothing(known):
-    state, before = verify(LINES[:known]), verify(LINES[:known])
+def test_a_chain_that_does_not_go_on_from_what_is_known_is_told(known):
+    head = verify(LINES[:known]).head
     other = resealed([{**json.loads(line), "time": "2026-01-02T03:04:05.000000Z"} for line in LINES])
     for lines in ([], LINES[known:], other[known - 1 :]):  # cut, without the known entry, another chain
-        assert not resume(state, lines, anchor=ANCHOR)
-        assert state == before
+        assert not begins_at(head, lines)
 
 
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize("known", range(1, COUNT))
 def test_an_altered_newer_entry_is_refused(known):
-    newer = [LINES[known - 1], LINES[known].replace('"sequence":', '"sequence": ', 1), *LINES[known + 1 :]]
+    newer = [LINES[known].replace('"sequence":', '"sequence": ', 1), *LINES[known + 1 :]]
     with pytest.raises(LedgerIntegrityError):
-        resume(verify(LINES[:known]), newer, anchor=ANCHOR)
+        verify(newer, anchor=ANCHOR, known=verify(LINES[:known]))
+    with pytest.raises(LedgerIntegrityError):
+        begins_at(ANCHOR, newer)
 
 
 def test_a_newer_entry_that_breaks_a_rule_is_refused():
     state = verify(LINES)
-    forged = resealed([json.loads(line) for line in [*LINES, LINES[1]]])[COUNT - 1 :]  # bound a second time
+    forged = resealed([json.loads(line) for line in [*LINES, LINES[1]]])[COUNT:]  # bound a second time
     with pytest.raises(LedgerIntegrityError, match="breaks a rule"):
-        resume(state, forged, anchor=ANCHOR)
+        verify(forged, anchor=ANCHOR, known=state)
 
 
 @pytest.mark.default_cases(3)
 @pytest.mark.parametrize("known", range(1, COUNT))
 def test_newer_entries_that_end_before_their_anchor_are_refused(known):
     with pytest.raises(LedgerIntegrityError, match="older copy"):
-        resume(verify(LINES[:known]), LINES[known - 1 : -1], anchor=ANCHOR)
+        verify(LINES[known:-1], anchor=ANCHOR, known=verify(LINES[:known]))
 
 
 @pytest.mark.default_cases(3)

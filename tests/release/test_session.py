@@ -25,11 +25,11 @@ from quorate.release.charge import (
     LABEL,
     LOCAL_CLIENT,
     SEEDED_CLIENT,
-    check_affordable,
     client_of,
     floor_budget,
     floor_epsilon,
     noise_and_key,
+    refuse_unaffordable,
     stored_answers,
 )
 from quorate.release.guarantee import NOT_DURABLE
@@ -304,7 +304,7 @@ def test_a_seeded_release_is_told_as_such():
 
 def test_to_look_binds_nothing():
     ledger = Ledger(budget=BUDGET)
-    check_affordable(ledger, lambda _: CHARGE, budget=BUDGET, fingerprint="of the data")
+    refuse_unaffordable(ledger, lambda _: CHARGE, budget=BUDGET, fingerprint="of the data")
     assert (ledger.reservations(), ledger.fingerprints) == ((), ())
 
 

@@ -21,6 +21,7 @@ from quorate.data.column_cells import PublicWords, plain_columns, with_cells
 from quorate.data.columns import Family, column, doubles, families, listed, nearest, texts
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.notation import (
+    TimeKind,
     are_dates,
     are_decimal_commas,
     comma_number,
@@ -270,31 +271,29 @@ def column_kinds(pool: Rows, given: GivenKinds | None = None) -> ColumnKinds:
         raise InvalidParameter(
             f"{named(given.named[name])} names {name!r}, which is no column of the public rows{near}"
         )
-    kinds: dict[str, ColumnKind] = {}
+    kinds, commas, words = dict[str, ColumnKind](), set[str](), dict[str, PublicWords]()
     for place, (name, family) in enumerate(held.items()):
-        declared = given.named.get(name)
-        series = column(pool, place)
-        kinds[name] = (
-            _kind_by_rule(series, family, n_rows(pool), given.dialect)
-            if declared is None
-            else _declared_kind(declared, name, series, family, given.dialect)
-        )
+        series, declared = column(pool, place), given.named.get(name)
+        clock = time_kind(series) if family == "time" else None
+        cells = texts(series) if family == "text" and declared not in ("drop", "text") else []
+        if declared is not None:
+            kinds[name] = _declared_kind(declared, name, family, clock, cells, given.dialect)
+        elif family == "text":
+            kinds[name] = text_column_kind(cells, n_rows(pool), given.dialect)
+        else:
+            kinds[name] = clock or "number"
+        if family == "text" and kinds[name] == "category":
+            words[name] = PublicWords.of(cells)
+        elif family == "text" and kinds[name] == "number" and not given.dialect.declares_numbers:
+            entries = _some(Counter(cell for cell in cells if cell is not None))
+            commas |= {name} if any(map(has_decimal_comma, entries)) else set()
     if set(kinds.values()) == {"dropped"}:
         if given.drop:
             raise InvalidParameter(f"{named('drop')}: no column of the public rows is left; name fewer of them")
         kinds = dict.fromkeys(kinds, "category")  # a caution says that nothing is learned from them
-    commas = [
-        name
-        for place, name in enumerate(held)
-        if held[name] == "text" and kinds[name] == "number" and _has_commas(column(pool, place))
-    ]
-    if given.dialect.declares_numbers:
-        commas = []
-    words = {
-        name: PublicWords.of(texts(column(pool, place)))
-        for place, name in enumerate(held)
-        if held[name] == "text" and kinds[name] == "category"
-    }
+        words = {
+            name: PublicWords.of(texts(column(pool, place))) for place, name in enumerate(held) if held[name] == "text"
+        }
     named_ones = frozenset(given.named)
     return ColumnKinds(kinds, changed_kinds(kinds, held), named_ones, frozenset(commas), words, given.dialect)
 
@@ -303,16 +302,6 @@ def changed_kinds(kinds: Mapping[str, ColumnKind], held: Mapping[str, Family]) -
     """Return the columns that are read in another way than by what they hold alone."""
     plain = {"number": "number", "text": "category", "missing": "number"}
     return frozenset(name for name in kinds if kinds[name] != plain.get(held[name]))
-
-
-def _has_commas(series: Any) -> bool:
-    return any(has_decimal_comma(text) for text in _some(Counter(text for text in texts(series) if text is not None)))
-
-
-def _kind_by_rule(series: Any, family: Family, rows: int, dialect: Dialect) -> ColumnKind:
-    if family == "time":
-        return time_kind(series)
-    return "number" if family in ("number", "missing") else text_column_kind(texts(series), rows, dialect)
 
 
 def text_column_kind(cells: Sequence[str | None], rows: int, dialect: Dialect = PLAIN) -> ColumnKind:
@@ -363,14 +352,19 @@ def _some(counts: Counter[str]) -> list[str]:
     return list(counts)[:_LOOKED_AT]
 
 
-def _declared_kind(declared: str, name: str, series: Any, family: Family, dialect: Dialect) -> ColumnKind:
+def _declared_kind(
+    declared: str,
+    name: str,
+    family: Family,
+    clock: TimeKind | None,
+    cells: Sequence[str | None],
+    dialect: Dialect,
+) -> ColumnKind:
     """Return the kind that the owner names, or say why the column cannot be read so."""
     if declared == "drop":
         return "dropped"
     if declared == "dates":
-        if family == "time":
-            return time_kind(series)
-        known = None if family != "text" else _best_clock([text for text in texts(series) if text is not None], dialect)
+        known = clock or _best_clock([text for text in cells if text is not None], dialect)
         if known is None:
             written = f" or as {dialect.date_format}" * bool(dialect.date_format)
             raise InvalidParameter(
@@ -385,7 +379,7 @@ def _declared_kind(declared: str, name: str, series: Any, family: Family, dialec
         )
     if declared == "numeric" and family == "text":
         read = dialect.number if dialect.declares_numbers else comma_number
-        entries = [text for text in set(texts(series)) if text is not None]
+        entries = {text for text in cells if text is not None}
         if all(np.isnan(_in_range(read(text))) for text in entries):
             some = next((f", such as {text!r}" for text in sorted(entries) if text.strip()), "")
             raise InvalidParameter(

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.data.cell_text import OUT_OF_RANGE, category_texts, is_missing, pandas_values, polars_values
-from quorate.data.rows import BEYOND, Rows, as_rows, blocks, columns, is_frame, kind, width
+from quorate.data.rows import BEYOND, Rows, as_rows, blocks, columns, is_frame, kind, texts_like, width
 from quorate.deferred import pd, pl
 from quorate.errors import DataRefused
 
@@ -76,13 +76,18 @@ def families(X: Rows) -> dict[str, Family]:
     """
     if (names := columns(X)) is None:
         return {}
-    if hasattr(X, "iloc"):  # pandas
-        return {
-            # To take a column of pandas out of its frame takes longer than all the rest, and seldom tells more.
-            name: "number" if _is_plain_number(dtype) else _pandas_family(column(X, position), name)
-            for position, (name, dtype) in enumerate(zip(names, X.dtypes.tolist(), strict=True))
-        }
-    return {name: _polars_family(dtype, name) for name, dtype in zip(names, X.dtypes, strict=True)}
+    if not hasattr(X, "iloc"):  # polars
+        return {name: _polars_family(dtype, name) for name, dtype in zip(names, X.dtypes, strict=True)}
+    return {
+        # To take a column of pandas out of its frame takes longer than all the rest, and seldom tells more.
+        name: "number" if _is_plain_number(dtype) else _pandas_family(column(X, position), name)
+        for position, (name, dtype) in enumerate(zip(names, X.dtypes.tolist(), strict=True))
+    }
+
+
+def text_columns(X: Rows) -> tuple[str, ...]:
+    """Name the text columns of a frame; none of an array."""
+    return tuple(name for name, family in families(X).items() if family == "text")
 
 
 def _is_plain_number(dtype: Any) -> bool:
@@ -191,15 +196,16 @@ def in_words(names: Sequence[str]) -> str:
     return f"column{'s' * (len(names) > 1)} {listed(names)}"
 
 
-def check_features(X: Any, name: str = "X", *, allow_missing: bool = False) -> Rows:
+def check_features(X: Any, name: str = "X", *, allow_missing: bool = False, pool: Rows | None = None) -> Rows:
     """Take a table of features as one of the four kinds of rows, or refuse it as a whole.
 
     `X`: see :func:`~quorate.data.rows.as_rows`. Of a frame, only what no model can be given is looked for: text, times,
     missing and infinite values are for the steps of a Pipeline to read. `allow_missing`: whether NaN may stand in an
-    array; infinite values never may. DataRefused, by the table's `name`, if it is not two-dimensional, not numeric (and
-    not a frame), or not finite; or if a whole number is beyond the floats.
+    array; infinite values never may. `pool`: public rows, as whose one column bare texts are read. DataRefused, by the
+    table's `name`, if it is not two-dimensional, not numeric (and not a frame), or not finite; or if a whole number is
+    beyond the floats.
     """
-    rows = as_rows(X, name)
+    rows = as_rows(X if pool is None else texts_like(X, pool), name)
     if is_frame(rows):
         _refuse_beyond(rows, name)
         return rows

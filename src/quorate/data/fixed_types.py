@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.data.cell_text import as_list, is_missing
-from quorate.data.columns import column, doubles, families
+from quorate.data.columns import Family, column, doubles, families
 from quorate.data.rows import Rows, kind
 from quorate.data.stream import StreamedFrame
 from quorate.deferred import pd, pl, sparse
@@ -50,16 +50,13 @@ def fixed_types(X: Rows, marks: Mapping[str, Any] | None = None) -> Rows:
     """
     if isinstance(X, StreamedFrame):
         X = X.collect()
-    match kind(X):
-        case "numpy":
-            return X.astype(np.float64, copy=False)
-        case "sparse":  # made anew, so that the width of the indices is what these rows need
-            form = sparse.csr_matrix if sparse.isspmatrix(X) else sparse.csr_array
-            return form((X.data.astype(np.float64, copy=False), X.indices, X.indptr), shape=X.shape)
-        case "polars":
-            return _polars(X)
-        case _:
-            return _pandas(X, marks)
+    container, held = kind(X), families(X)
+    if container == "numpy":
+        return X.astype(np.float64, copy=False)
+    if container == "sparse":  # made anew, so that the width of the indices is what these rows need
+        form = sparse.csr_matrix if sparse.isspmatrix(X) else sparse.csr_array
+        return form((X.data.astype(np.float64, copy=False), X.indices, X.indptr), shape=X.shape)
+    return _polars(X, held) if container == "polars" else _pandas(X, held, marks)
 
 
 def absent_marks(X_public: Rows) -> dict[str, Any]:
@@ -105,10 +102,10 @@ def _label(value: Any) -> Any:
     return str(value) if isinstance(value, str) else value
 
 
-def _polars(X: Rows) -> Rows:
+def _polars(X: Rows, held: Mapping[str, Family]) -> Rows:
     schema = dict(X.schema)  # once: a frame makes it anew each time that it is asked for
     wanted: dict[str, Any] = {}
-    for name, family in families(X).items():
+    for name, family in held.items():
         dtype = schema[name]
         if family in ("number", "missing"):
             wanted[name] = pl.Float64
@@ -122,9 +119,9 @@ def _polars(X: Rows) -> Rows:
     return X.cast(changed) if changed else X
 
 
-def _pandas(X: Rows, marks: Mapping[str, Any] | None) -> Rows:
+def _pandas(X: Rows, held: Mapping[str, Family], marks: Mapping[str, Any] | None) -> Rows:
     parts: list[Any] = []
-    for position, (name, family) in enumerate(families(X).items()):
+    for position, (name, family) in enumerate(held.items()):
         series = column(X, position)
         if marks is not None and name in marks and series.dtype == object:
             series = _marked(series, marks[name])

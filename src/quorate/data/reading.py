@@ -204,6 +204,12 @@ def column_names(path: str | Path | DatabaseQuery, dialect: Dialect = PLAIN) -> 
     return _table_format(path, dialect).names(place_of(path))
 
 
+def named_columns(path: str | Path | DatabaseQuery, dialect: Dialect = PLAIN) -> list[str] | None:
+    """Name the columns of a table likewise; None of a file whose format has no names for them."""
+    format_ = format_for(path, dialect)
+    return format_.names(place_of(path)) if isinstance(format_, TableFormat) else None
+
+
 def read_batches(
     path: str | Path | DatabaseQuery, *, batch_rows: int = BATCH_ROWS, columns: Sequence[str] | None = None
 ) -> Iterator[pl.DataFrame]:

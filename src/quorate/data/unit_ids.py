@@ -28,7 +28,7 @@ from quorate.data.spool import Spool
 from quorate.data.stream import StreamedColumn, StreamedFrame
 from quorate.deferred import pl
 from quorate.errors import DataRefused, InvalidParameter
-from quorate.types import IntArray, Secret, derive
+from quorate.types import BoolArray, IntArray, Secret, derive
 
 ID, POSITION = b"id:", b"row:"
 _AS_WRITTEN: Final = r"^[!-~](?:[ -~]*[!-~])?$"  # printable ASCII without blanks around it: an id says just that,
@@ -207,6 +207,13 @@ def one_row_of_each(unit_keys: Sequence[bytes], key: Secret[bytes]) -> IntArray:
             number += 1
     rows = order[ends - n_rows + numbers]
     return np.sort(rows[~nobody])
+
+
+def counted_rows(unit_keys: Sequence[bytes], key: Secret[bytes]) -> BoolArray:
+    """Return which rows count, ``(n_rows,)``: of each unit the one that its id and the run's key choose."""
+    counted = np.zeros(len(unit_keys), dtype=bool)
+    counted[one_row_of_each(unit_keys, key)] = True
+    return counted
 
 
 def slot_bytes(groups: Any | None, n: int, *, name: str = "groups") -> Sequence[bytes]:

@@ -104,9 +104,9 @@ class BeforePool(PoolPlan):
         name, counts = super(BeforePool, self).step
         return (name, counts) if self.pairs is None else (name, f"{counts}. {self._pairs_in_words}")
 
-    def described(self, released: ReleasedMarginals | None, n_rows: int | None = None) -> str:
+    def pool_in_words(self, released: ReleasedMarginals | None, n_rows: int | None = None) -> str:
         """Say what the pool is, and what tells how columns go together."""
-        counts = super(BeforePool, self).described(released, n_rows)
+        counts = super(BeforePool, self).pool_in_words(released, n_rows)
         return counts if self.pairs is None else f"{counts}. {self._pairs_in_words}"
 
     def parts(self, reservation: Reservation) -> list[Part]:

@@ -25,7 +25,7 @@ from quorate.ledger import Ledger, Reservation
 from quorate.release import Charge, guarantee_of
 from quorate.run.cell_task import behind_features, number_model
 from quorate.run.drawn_pool import N_ROWS, RULES, count_cells, release_marginals, stated_coordinates
-from quorate.run.drawn_rows import draw_rows, parquet_of
+from quorate.run.drawn_rows import draw_rows, kept_pool, parquet_of
 from quorate.run.facts import Result
 from quorate.run.progress import PARTS, in_parts
 from quorate.run.stage_store import NoStages, StageStore, coordinates_stage, pool_stage
@@ -182,13 +182,13 @@ def _with_drawn_pool(
     task = replace(task, drawn=replace(drawn, released=released))
     stated = bool(stated_coordinates(reservation))
     if not (stated and task.stored):
-        if (pool := task.kept_pool(stages) if stated else None) is None:
+        if (pool := kept_pool(stages, task.plan_key) if stated else None) is None:
             for rule in RULES:
                 rows = draw_rows(before.declared, replace(released, rule=rule), N_ROWS, drawn.key)
                 if not stated or task.on(rows, reservation).rests_on(reservation):
                     break
             stages.save(pool_stage(task.plan_key), task.plan_key, parquet_of(rows))
-            pool = task.kept_pool(stages) if stages.keeps else rows  # what was read is the pool
+            pool = kept_pool(stages, task.plan_key) if stages.keeps else rows  # what was read is the pool
         task = task.on(pool, reservation)
         if stages.keeps:
             stages.save(coordinates_stage(task.plan_key), task.plan_key, task.kept_plan())

@@ -324,8 +324,8 @@ def plan_direct(
         settings = for_number(
             settings, n_numbers, n_units=of.n_units, mu=for_settings, rounds=paid_for, locate=of.locate
         )
-    asked_for = {"rounds": of.rounds, "clip": of.clip, "rate": of.rate}
-    settings = replace(settings, **{name: value for name, value in asked_for.items() if value})
+    rounds, clip, rate = of.rounds or settings.rounds, of.clip or settings.clip, of.rate or settings.rate
+    settings = replace(settings, rounds=rounds, clip=clip, rate=rate)
     whitening = moments.whitening(settings)
     if of.judge:
         width = min(whitening.shape[1], fixed.numbers // n_outputs) if fixed else whitening.shape[1]

@@ -15,6 +15,7 @@ from quorate.data.declared_schema import Schema as DeclaredSchema
 from quorate.data.feature_maps.composed import default_map_before, feature_map_for
 from quorate.data.rows import without_columns
 from quorate.data.spool import most_held
+from quorate.data.unit_ids import counted_rows
 from quorate.direct.before_pool import BeforePool, DrawnPool, before_pool, feature_map_of, plan_on
 from quorate.direct.config import DirectConfig, as_asked, charge_beginning, draws_pool, rate_of, rho_of, schema_of
 from quorate.direct.defaults import RATE
@@ -27,7 +28,7 @@ from quorate.noise import NoiseSource
 from quorate.release.charge import client_of, floor_budget
 from quorate.release.session import LedgerTerms
 from quorate.run.cell_task import CellRows
-from quorate.run.drawn_pool import counted_rows
+from quorate.run.drawn_rows import kept_pool
 from quorate.run.public_facts import unit_of
 from quorate.run.schema import Schema, refuse_forms
 from quorate.run.stage_store import NoStages, StageStore
@@ -152,7 +153,7 @@ def _drawn_pool(before: BeforePool | None, rows: CellRows, key: Secret[bytes]) -
 
 def _with_kept_pool(task: DirectTask, declared: DeclaredSchema, kept: bytes, stages: StageStore) -> DirectTask:
     """Return the task with the pool and the coordinates of an earlier process."""
-    if (pool := task.kept_pool(stages)) is None:
+    if (pool := kept_pool(stages, task.plan_key)) is None:
         return replace(task, stored=False)
     plan, encoder = load_plan(kept)
     schema = replace(Schema.of_declared(declared, pool, task.schema.kinds.dialect), encoder=encoder)

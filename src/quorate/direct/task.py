@@ -32,10 +32,9 @@ from quorate.release.charge import COORDINATES, GRADIENT_ROUND, MARGINAL_LEVEL, 
 from quorate.release.guarantee import ALL_OR_NONE, BY_POSITION
 from quorate.run.cell_task import CellTask
 from quorate.run.drawn_pool import STATEMENTS, state_coordinates, stated_coordinates
-from quorate.run.drawn_rows import pool_from
 from quorate.run.public_facts import ChosenRelation
 from quorate.run.schema import LINE_BREAKS_ARE_STATED, POOL_IS_STATED, Schema
-from quorate.run.stage_store import CLASS_SHARES, StageStore, pool_stage, shares_stage
+from quorate.run.stage_store import CLASS_SHARES, StageStore, shares_stage
 from quorate.run.usable_rows import PrivateTable, UsableRows
 from quorate.types import Secret, Watching
 
@@ -113,11 +112,11 @@ class DirectTask(CellTask):
             return (*held, *self.plan.why(self.unit))
         released, before = self.drawn.released, self.drawn.before
         if self.stored or released is not None:
-            drawn = before.described(released, int(self.schema.pool.shape[0]))
+            drawn = before.pool_in_words(released, int(self.schema.pool.shape[0]))
         else:
             drawn = (
-                f"{before.described(None)}; until then the coordinates, the clip and its noise are those of rows drawn "
-                "evenly"
+                f"{before.pool_in_words(None)}; until then the coordinates, the clip and its noise are those of rows "
+                "drawn evenly"
             )
         return drawn, *held, *self.plan.why(self.unit, pool="the drawn pool")
 
@@ -244,11 +243,6 @@ class DirectTask(CellTask):
         if before.pairs is not None and (reservation.blocks(PAIR_SUMS) or not stated_coordinates(reservation)):
             sums_of = partial(release_pair_sums, before.pairs, rows, counted, reservation, self.noise)
         return self.in_coordinates(schema, plan_on(before, schema, sums_of), private)
-
-    def kept_pool(self, stages: StageStore) -> Rows | None:
-        """Return the rows that an earlier process drew and kept; None where none did."""
-        content = stages.load(pool_stage(self.plan_key), self.plan_key)
-        return None if content is None else pool_from(content)
 
     def in_coordinates(self, schema: Schema, plan: DirectPlan, private: UsableRows) -> DirectTask:
         """Return the task with other columns and coordinates."""

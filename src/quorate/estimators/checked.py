@@ -16,7 +16,7 @@ from quorate.ledger import Budget
 from quorate.planning.planned import expected_of_rounds
 from quorate.planning.planned_run import expected_of
 from quorate.release import GivenLedger
-from quorate.release.charge import check_affordable
+from quorate.release.charge import refuse_unaffordable
 from quorate.run.look import NO_LOOK, Look
 from quorate.run.method import CheckResult, check_of
 from quorate.run.public_facts import ChosenMethod
@@ -142,7 +142,7 @@ def check_of_teachers(
 ) -> CheckResult:
     """Say what a task of teachers would do and cost on a ledger, or refuse it as a fit would be refused."""
     budget = Budget(task.facts.epsilon, task.facts.delta)
-    check_affordable(
+    refuse_unaffordable(
         given,
         lambda _: schedule(task, secrets.token_hex(16)),
         budget=budget,
@@ -183,7 +183,7 @@ def check_of_rounds(
     `feature_map`. Raises BudgetExhausted, LedgerMismatch, PreconditionFailed if a fit would be refused.
     """
     budget = Budget(task.epsilon, task.delta)
-    check_affordable(given, task.charge_on, budget=budget, fingerprint=task.fingerprint)
+    refuse_unaffordable(given, task.charge_on, budget=budget, fingerprint=task.fingerprint)
     number, cells = task.target_range is not None, "groups and cells" if task.grouped else "cells"
     counts = "" if number else "; check(..., look=True) counts what can be used, for you alone"
     unseen = note_on_unseen_rows(
@@ -211,7 +211,7 @@ def check_of_rounds(
 def check_of_numbers(task: NumberTask, given: GivenLedger, *, chosen: ChosenMethod) -> CheckResult:
     """Say what votes for a number would do and cost on a ledger, from public facts alone, or refuse it as a fit."""
     budget = Budget(task.epsilon, task.delta)
-    check_affordable(given, task.charge_on, budget=budget, fingerprint=task.fingerprint)
+    refuse_unaffordable(given, task.charge_on, budget=budget, fingerprint=task.fingerprint)
     cells = f"targets{', groups and' if task.grouped else ' and'} cells"
     notes = (
         note_on_unseen_rows(cells, "X and y", act="fit", compare="y before it", number=True, voted=True),

@@ -14,8 +14,8 @@ from quorate.arguments import shown
 from quorate.data.columns import in_words
 from quorate.data.dialect import UNREADABLE, UTF_8, Dialect
 from quorate.data.file_reading import files_of, polars_path
-from quorate.data.formats import TableFormat, format_for, has_named_columns, is_delimited, require_column
-from quorate.data.reading import column_names
+from quorate.data.formats import TableFormat, format_for, is_delimited, require_column
+from quorate.data.reading import named_columns
 from quorate.data.table_reader import TableReader, unread_in_words
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, named
 from quorate.estimators.finished_run import FinishedRun
@@ -68,9 +68,9 @@ def predict_table(
     if not is_there(table):
         raise PreconditionFailed(f"there is no file or folder {table}; name the table to predict")
     reader, dialect = run.table_reader(table)
-    if not has_named_columns(table, dialect):
+    if (names := named_columns(table, dialect)) is None:
         raise InvalidParameter(f"{table}: expected a table with named columns, such as a .parquet or .csv file")
-    columns = _columns_of(reader, table, keep, dialect)
+    columns = _columns_of(reader, table, names, keep)
     if any(name in keep for name in (LABEL, PREDICTION, *_probabilities(run), *_sets(run, limit))):
         raise InvalidParameter(f"{named('keep')}: a column of the output is called so already; rename it in {table}")
     n_rows, unread = 0, Counter[str]()
@@ -121,9 +121,8 @@ def _is_utf_8(cell: str, encoding: str) -> bool:
         return False
 
 
-def _columns_of(reader: TableReader, table: Path, keep: Sequence[str], dialect: Dialect) -> list[str]:
+def _columns_of(reader: TableReader, table: Path, names: Sequence[str], keep: Sequence[str]) -> list[str]:
     """Return the columns to read: those of the model and those to keep, all of them where the model has no names."""
-    names = column_names(table, dialect)
     for name in reader.needed:
         require_column(name, names, table, needed_by="the model")
     for name in keep:

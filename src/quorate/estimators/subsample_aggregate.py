@@ -36,7 +36,7 @@ from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import StableSparseVector
 from quorate.mechanisms.sparse_vector import Calibration
 from quorate.release import Account, Charge, RollbackGuard, guarantee_of, ledger_location, session
-from quorate.release.charge import check_affordable, floor_budget, noise_and_key
+from quorate.release.charge import floor_budget, noise_and_key, refuse_unaffordable
 from quorate.release.keys import fingerprint_key
 from quorate.run.method import CheckResult
 from quorate.run.public_facts import unit_of
@@ -356,7 +356,7 @@ class SubsampleAggregate(ShownEstimator):
         """Say what :meth:`fit` would do and cost: :func:`quorate.check`."""
         refuse_public(self, public)
         fit = self._checked(X, y, groups=groups, begin=False)
-        check_affordable(self.ledger, lambda _: fit.charge, budget=fit.budget, fingerprint=fit.fingerprint)
+        refuse_unaffordable(self.ledger, lambda _: fit.charge, budget=fit.budget, fingerprint=fit.fingerprint)
         return check_of_shards(
             fit, n_shards=self.n_shards, partition=self.partition, released=self._release_words(fit.mechanism)
         )

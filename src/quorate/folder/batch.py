@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from quorate.arguments import for_shell
 from quorate.data.formats import Table, has_named_columns
+from quorate.data.pool import PublicPool
 from quorate.data.rows import Rows
 from quorate.data.stream import Workspace
 from quorate.data.table_reader import unread_in_words
@@ -24,7 +25,6 @@ from quorate.folder.published import is_finished, read_facts
 from quorate.folder.sections import MechanismSettings
 from quorate.folder.settings import DECISION_THRESHOLD, Settings, arguments_of, settings_of
 from quorate.folder.tables import (
-    pool_of,
     private_ids,
     read_pool,
     read_private,
@@ -38,6 +38,7 @@ from quorate.plugins import METHODS
 from quorate.release.charge import SEEDED_CLIENT, noise_and_key
 from quorate.release.keys import read_or_create_key
 from quorate.run.cautions import is_hopeless, refuse_hopeless
+from quorate.run.drawn_rows import kept_pool
 from quorate.run.resources import allowed_memory
 from quorate.run.stage_store import FINISHED, FolderStages
 from quorate.students.decision_threshold import require_probabilities
@@ -48,6 +49,7 @@ from quorate.voting.flow import finished_key, refuse_other_pool
 from quorate.voting.kept_votes import teachers
 from quorate.voting.method import VOTES, with_later_answers
 from quorate.voting.models import mechanism_of, student_of, teacher_of
+from quorate.voting.shard_rows import shards_to_train
 
 
 def load_run(
@@ -86,7 +88,7 @@ def load_run(
             config,
             private.X,
             private.y,
-            public=None if public is None else pool_of(data, public),
+            public=public,
             groups=private_ids(data, private),
             key=key,
             fingerprint_key=folder.fingerprint_key(begin=begin),
@@ -94,7 +96,7 @@ def load_run(
             terms=None if public is not None else folder.terms(settings.budget.composition),
             watch=watch,
         )
-        if task.draws_pool and (pool := task.kept_pool(FolderStages(folder.private))) is not None:
+        if task.draws_pool and (pool := kept_pool(FolderStages(folder.private), task.content_key)) is not None:
             task = task.on(pool)
         require_probabilities(task.student.learner, settings.student.decision_threshold, name=DECISION_THRESHOLD)
         return LoadedRun(folder, settings, task, *labelled_rows(of_votes, data, task))
@@ -113,7 +115,7 @@ def load_run(
     return run
 
 
-def _tables(folder: RunFolder, settings: Settings, *, memory: int, begin: bool) -> tuple[Table, Table | None]:
+def _tables(folder: RunFolder, settings: Settings, *, memory: int, begin: bool) -> tuple[Table, PublicPool | None]:
     """Read the private and the public table; a private one that takes more than `memory` bytes stays in its file."""
     data = settings.data
     place = partial(folder.place_for_rows, begin=begin)
@@ -216,7 +218,7 @@ def open_run(run: LoadedRun, ledger: Ledger, watch: Watch | None = None) -> Open
         )
     refuse_other_pool(task, reservation)
     see = watch or (lambda stage, done, total: None)
-    return open_online(task, reservation, lambda: teachers(task, stages, see))
+    return open_online(task, reservation, lambda: teachers(task, stages, see, shards=shards_to_train(task)))
 
 
 def _new_rows(run: LoadedRun, asked: Any) -> tuple[Rows, Rows, str]:

@@ -24,9 +24,10 @@ from quorate.data.column_kinds import ColumnKinds, GivenKinds
 from quorate.data.columns import names_columns
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.dialect_of_table import dialect_beside, dialect_of_first_line
-from quorate.data.formats import has_named_columns, place_of, require_column
+from quorate.data.formats import place_of, require_column
 from quorate.data.labels import without_numbers
 from quorate.data.notation import number_with_comma
+from quorate.data.reading import named_columns
 from quorate.data.rows import Rows
 from quorate.data.unit_ids import likely_units
 from quorate.errors import DataRefused, InvalidParameter, named
@@ -94,15 +95,13 @@ class Begun:
             written_as = dialect_beside(private, None if table is None else _public_path(private, *table))
         dialect = written_as.dialect
         with called(named("private")):
-            have_names = has_named_columns(private, dialect)
-        if not have_names:
+            names = named_columns(private, dialect)
+        if names is None:
             raise InvalidParameter(
                 f"{named('private')}: {private} has no named columns to begin with; write quorate.toml by quorate init "
                 "alone"
             )
-        with called(named("private")):
-            names = tuple(column_names(private, dialect))
-        begun = cls(private=private, names=names, dialect=dialect, said_of_dialect=written_as.said)
+        begun = cls(private=private, names=tuple(names), dialect=dialect, said_of_dialect=written_as.said)
         if given.get("label") is not None and given.get("target") is not None:
             raise InvalidParameter("give --label for classes, or --target for a number, not both")
         if given.get("label") is not None and given.get("range") is not None:

@@ -37,7 +37,7 @@ from quorate.folder.prepared import PreparedRun, scheduler_of
 from quorate.folder.published import POOL
 from quorate.folder.settings import Settings, arguments_of, settings_of
 from quorate.folder.table_source import file_of, is_large
-from quorate.folder.tables import pool_of, private_ids, read_pool, read_private_cells, refuse_unknown_drop
+from quorate.folder.tables import private_ids, read_pool, read_private_cells, refuse_unknown_drop
 from quorate.release.charge import noise_and_key
 from quorate.report import Facts, Score
 from quorate.report.utility import NumberScore
@@ -280,7 +280,7 @@ def _read_tables(
     """
     data = settings.data
     refuse_unknown_drop(data)
-    public = None if data.public is None else pool_of(data, read_pool(data))
+    public = None if data.public is None else read_pool(data)
     declared, n_features = _declared(settings, public)
     if public_alone:
         assert public is not None  # noqa: S101 - the caller's condition

@@ -20,7 +20,7 @@ from quorate.arguments import for_shell
 from quorate.errors import InvalidParameter, QuorateError
 from quorate.folder.data_settings import unit_word
 from quorate.folder.folder import RunFolder
-from quorate.folder.section import read_section, settings_of_section
+from quorate.folder.section import settings_of_section
 from quorate.folder.sections import MechanismSettings, MethodSettings, StudentSettings, TeacherSettings
 from quorate.plugins import METHODS
 from quorate.release.charge import TUNING
@@ -175,44 +175,41 @@ def keep_choice(choice: Choice, folder: Path) -> None:
     write_atomically(folder / CHOICE, (json.dumps(kept, indent=2, ensure_ascii=False) + "\n").encode())
 
 
-def method_settings(
-    document: Mapping[str, Any], folder: Path, *, others: Mapping[str, type], by_choice: bool
-) -> MethodSettings:
-    """Read ``[method]``, and refuse what belongs to the other method: it would be obeyed by nothing. `others`: sections
-    that may have an unknown key. `by_choice`: whether the method was chosen, by rules that look at what belongs to
-    teachers.
+def check_method(method: MethodSettings, document: Mapping[str, Any], *, by_choice: bool) -> None:
+    """Refuse what belongs to the other method: it would be obeyed by nothing. `by_choice`: whether the method was
+    chosen, by rules that look at what belongs to teachers.
     """
-    section = document.get("method", {})
-    method = read_section("method", section, MethodSettings, folder, others=others)
+    by, section = method.by, document.get("method", {})
     is_number = "target" in document.get("data", {})
-    if method.by == "votes" and is_number:
-        _refuse_what_numbers_lack(document)
-    by = method.by
-    if not method.may_have_teachers and not by_choice and (changed := _changed_for_teachers(document)):
-        refuse_of_other_method(changed, "votes of teachers", f'and [method] by = "{by}" has none', 'by = "votes"')
-    elif by == "votes" and (more := [f"[method] {key}" for key in section if not _of_votes(key, document)]):
-        refuse_of_other_method(more, "the direct method", "and this run has teachers", '[method] by = "direct"')
-    elif more := [f"[method] {key}" for key in section if not (_has(by, key) or _left_open(key, document))]:
-        refuse_of_other_method(more, "other methods", f'and [method] by = "{by}" has none', '[method] by = "direct"')
+    if by == "votes" and is_number and "public" not in document.get("data", {}):
+        raise InvalidParameter(
+            "[data] public is required: votes for a number are on public rows, and a [schema] stands in their place "
+            'for the direct method alone; give public, or set [method] by = "direct"'
+        )
+    none, direct = f'and [method] by = "{by}" has none', '[method] by = "direct"'
+    lacking = _lacking_for_numbers(document) if by == "votes" and is_number else []
+    changed = [] if method.may_have_teachers or by_choice else _changed_for_teachers(document)
+    of_direct = [f"[method] {key}" for key in section if by == "votes" and not _of_votes(key, document)]
+    others = [f"[method] {key}" for key in section if not (_has(by, key) or _left_open(key, document))]
+    for names, *words in (
+        (lacking, "votes for classes", "and [data] target is a number", "label and classes"),
+        (changed, "votes of teachers", none, 'by = "votes"'),
+        (of_direct, "the direct method", "and this run has teachers", direct),
+        (others, "other methods", none, direct),
+    ):
+        if names:
+            refuse_of_other_method(names, *words)
     if method.neighbours == "add-or-remove" and "n_records" not in document.get("data", {}):
         raise InvalidParameter(
             '[method] neighbours = "add-or-remove" needs the number of private units declared: where it is read off '
             "the data, only replacing a unit is covered. Write it into [data] n_records, or leave neighbours out"
         )
-    return method
 
 
-def _refuse_what_numbers_lack(document: Mapping[str, Any]) -> None:
-    """Refuse what votes for a number have no use for, or cannot do without."""
-    if "public" not in document.get("data", {}):
-        raise InvalidParameter(
-            "[data] public is required: votes for a number are on public rows, and a [schema] stands in their place "
-            'for the direct method alone; give public, or set [method] by = "direct"'
-        )
+def _lacking_for_numbers(document: Mapping[str, Any]) -> list[str]:
+    """Name what votes for a number have no use for."""
     others = [f"[{section}] {key}" for section, key in _not_as_written(document) if (section, key) not in _OF_NUMBERS]
-    others += [f"[run] {key}" for key in ("memory", "allow_hopeless") if key in document.get("run", {})]
-    if others:
-        refuse_of_other_method(others, "votes for classes", "and [data] target is a number", "label and classes")
+    return [*others, *(f"[run] {key}" for key in ("memory", "allow_hopeless") if key in document.get("run", {}))]
 
 
 def _changed_for_teachers(document: Mapping[str, Any]) -> list[str]:

@@ -13,7 +13,7 @@ from quorate.accounting.neighbouring import LABELS_OF, ONE_LABEL, ONE_RECORD
 from quorate.arguments import column_names, real
 from quorate.errors import InvalidParameter, naming
 from quorate.folder.section import Label, as_it_is, flag, labels, path, read_section, setting, string, whole_number
-from quorate.folder.table_source import DIALECT, Source, check_calibration, check_dialect, source
+from quorate.folder.table_source import DIALECT, Source, check_tables, public_source, source
 from quorate.students.scores import Judged, check_class_shares, check_scoring
 
 if TYPE_CHECKING:
@@ -314,10 +314,11 @@ class DataSettings:
         return (*self.text, *self.categorical, *self.dates)
 
 
-def data_settings(
-    given: Mapping[str, Any], folder: Path, *, public: Source | None, others: Mapping[str, type]
-) -> DataSettings:
-    """Read the section, and refuse keys that do not go together; paths become relative to `folder`."""
+def data_settings(document: Mapping[str, Any], folder: Path, *, others: Mapping[str, type]) -> DataSettings:
+    """Read the section, and refuse keys that do not go together; paths become relative to `folder`. Columns that the
+    schema drops are left out of all tables.
+    """
+    given, public = document.get("data", {}), public_source(document, folder)
     settings = read_section("data", given, DataSettings, folder, others=others, public=public, **_of_number(given))
     if settings.unit == settings.label and not (folder / "private").exists():  # a run that was begun so goes on
         label = "label" if settings.range is None else "target"
@@ -357,7 +358,6 @@ def data_settings(
                 f"[data] {key}_query is put to a database, and [data] {key}, its URL, is missing; give it, or leave "
                 f"{key}_query out"
             )
-    check_calibration(given)
     if settings.unit_name is not None and settings.unit is None:
         raise InvalidParameter(
             "[data] unit_name is the word for what [data] unit holds the ids of, and [data] unit is missing; name the "
@@ -368,11 +368,15 @@ def data_settings(
         private=private,
         evaluation=source(given, "evaluation", folder) if "evaluation" in given else None,
         calibration=source(given, "calibration", folder) if "calibration" in given else None,
-        class_shares=_class_shares(given, settings.classes),
     )
-    if written := [key for key in DIALECT if key in given]:
-        check_dialect(settings, written)
-    return settings
+    check_tables(settings, given)
+    settings = replace(settings, class_shares=_class_shares(given, settings.classes))
+    if not document.get("schema"):
+        return settings
+    from quorate.data.declared_schema import DROPPED  # here: who only looks at a run reads no table
+
+    dropped = [name for name, held in document["schema"].items() if held == DROPPED and name not in settings.drop]
+    return replace(settings, drop=(*settings.drop, *dropped))
 
 
 def _of_number(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -394,16 +398,6 @@ def _of_number(given: Mapping[str, Any]) -> dict[str, Any]:
             parameter=others[0],
         )
     return {"label": given["target"], "classes": ()}
-
-
-def without_dropped(data: DataSettings, document: Mapping[str, Any]) -> DataSettings:
-    """Leave the columns out of all tables that the schema drops."""
-    if not document.get("schema"):
-        return data
-    from quorate.data.declared_schema import DROPPED  # here: who only looks at a run reads no table
-
-    dropped = [name for name, held in document["schema"].items() if held == DROPPED and name not in data.drop]
-    return replace(data, drop=(*data.drop, *dropped))
 
 
 def key_of_class(name: Label) -> str:

@@ -49,7 +49,7 @@ from quorate.voting.kept_votes import votes
 from quorate.voting.method import VOTES
 from quorate.voting.models import EARLIER_TEACHER, teacher_named
 from quorate.voting.recipe import FEW_ROWS
-from quorate.voting.shard_rows import learning, number_of_shards, shards_of
+from quorate.voting.shard_rows import Shards, shards_to_train
 from quorate.voting.task import Task
 
 SEEDED_MARK = "seeded noise: reproducible, therefore not private"
@@ -227,9 +227,10 @@ def facts_for_owner(run: LoadedRun) -> Secret[InternalFacts]:
     """Gather what only the owner may see of a run, from its stored votes where they fit. One model is trained on all
     private rows beside the teachers, to compare, and a few teachers again with one record exchanged.
     """
-    task = run.task
-    _, counts = votes(task, task.queries, FolderStages(run.folder.private), lambda stage, done, total: None)
-    facts: dict[str, Any] = {"teachers": tuple(_teachers(task)), "stability": _stability(task)}
+    task, stages = run.task, FolderStages(run.folder.private)
+    shards = shards_to_train(task)
+    _, counts = votes(task, task.queries, stages, lambda stage, done, total: None, shards=shards)
+    facts: dict[str, Any] = {"teachers": tuple(_teachers(task, shards)), "stability": _stability(task)}
     if task.recipe.mechanism.takes == "scores":
         facts["quality"] = _quality(counts)
     else:
@@ -300,11 +301,10 @@ def _quality(scores: Secret[Any]) -> QualityFacts:
     )
 
 
-def _teachers(task: Task) -> list[TeacherFacts]:
-    private, assigned = task.inputs.private.reveal(), learning(task, shards_of(task))
-    shards, facts = assigned.reveal(), []
-    for teacher in range(number_of_shards(task, assigned)):
-        codes = private.codes[shards == teacher]
+def _teachers(task: Task, shards: Shards) -> list[TeacherFacts]:
+    private, of_row, facts = task.inputs.private.reveal(), shards.of_row.reveal(), []
+    for teacher in range(shards.number):
+        codes = private.codes[of_row == teacher]
         kinds = len(np.unique(codes))
         status = "abstains: no rows" if kinds == 0 else "votes its only class" if kinds == 1 else "trained"
         facts.append(TeacherFacts(index=teacher, n_records=len(codes), status=status))

@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from quorate.arguments import for_shell
-from quorate.data import column_names
 from quorate.data.columns import column, families, in_words, texts
 from quorate.data.dialect import UTF_8
 from quorate.data.dialect_of_table import columns_with_line_breaks
-from quorate.data.formats import has_named_columns, is_delimited
+from quorate.data.formats import is_delimited
 from quorate.data.labels import TargetRange, without_numbers
 from quorate.data.notation import number_with_comma
-from quorate.data.reading import read_table
+from quorate.data.reading import named_columns, read_table
 from quorate.data.rows import Rows, is_frame
 from quorate.data.unit_ids import as_unit_keys, only_whole_ids, usable_slots
 from quorate.findings import Finding, Severity, caution, note
@@ -84,8 +83,7 @@ def _typed_dates_and_words(pool: Rows | None) -> tuple[list[str], list[str]]:
 def notes_on_public(data: DataSettings, pool: Rows) -> Iterator[Finding]:
     """Yield what there is to say about the public table."""
     name = data.pool.name
-    if has_named_columns(data.pool, data.dialect):
-        names = column_names(data.pool, data.dialect)
+    if (names := named_columns(data.pool, data.dialect)) is not None:
         label = "label" if data.range is None else "target"
         for column_, what in ((data.label, "label"), (data.unit, "id")):
             if column_ in names:
@@ -143,9 +141,7 @@ def numbers_caution(data: DataSettings) -> Finding:
 def _without_targets(data: DataSettings, table: Source | None, held: TargetRange | None) -> str | None:
     """Say what is wrong with the targets of a public table; None where nothing is, or it has none."""
     target = data.label
-    if held is None or table is None or not has_named_columns(table, data.dialect):
-        return None
-    if target not in column_names(table, data.dialect):
+    if held is None or table is None or target not in (named_columns(table, data.dialect) or ()):
         return None
     cells = read_table(table, text_columns=[target], dialect=data.dialect)[target]
     said = {str(cell) for cell in cells if cell is not None}
@@ -168,8 +164,7 @@ def line_breaks_caution(data: DataSettings) -> Finding:
     broken = []
     if is_delimited(data.private) and data.quote and not data.line_breaks:
         for path in [path for key, path in data.tables.items() if key != "private" and isinstance(path, Path)]:
-            if has_named_columns(path, data.dialect):
-                names = column_names(path, data.dialect)
+            if (names := named_columns(path, data.dialect)) is not None:
                 table = read_table(path, text_columns=names if is_delimited(path) else [], dialect=data.dialect)
                 columns = columns_with_line_breaks(table)
                 broken += [f"{in_words(columns)} of {path.name}"] if columns else []
@@ -200,7 +195,5 @@ def notes_on_ids(data: DataSettings, unit_keys: Sequence[bytes]) -> Iterator[Fin
 def _with_ids(data: DataSettings) -> Iterator[Source]:
     """Yield the public tables that have the column of ids."""
     for key, path in data.tables.items():
-        if key == "private" or not has_named_columns(path, data.dialect):
-            continue
-        if data.unit in column_names(path, data.dialect):
+        if key != "private" and data.unit in (named_columns(path, data.dialect) or ()):
             yield path

@@ -26,6 +26,7 @@ from quorate.folder.settings import (
     read_settings,
     refuse_more_than_the_cap,
 )
+from quorate.folder.table_source import require_file
 from quorate.folder.tables import (
     PublicRows,
     dropped_from_no_public_table,
@@ -84,7 +85,11 @@ def plan_of(
         before(TAKES_A_WHILE)
     unit = data.whose or "record"
     relation = _relation(settings, unit)
-    public, evaluation = public_rows(data, labelled=by_labels) if read is None else read
+    if read is None:
+        for key in ("public", "evaluation")[: 1 + by_labels]:
+            require_file(key, data.tables[key])
+        read = public_rows(data, labelled=by_labels)
+    public, evaluation = read
     typed = {"n_records": by_option, "n_rows": n_rows}  # what was has the name that whoever gave it knows
     with naming({name: key for name, key in keys_of(settings).items() if not typed.get(name)}):
         config = MethodConfig(**arguments_of(settings, MethodConfig))
@@ -155,7 +160,8 @@ def settings_to_run(settings: Settings, *, before: Callable[[str], None] | None 
     if method is not None:
         return settings.with_choice(Choice(method))
     say = None if before is None else lambda _: before(CHOOSES)
-    return settings.with_choice(choice_of(plan_of(settings, before=say, read=read)))
+    plan_ = plan_of(settings, before=say, read=read)
+    return settings.with_choice(choice_of(plan_))
 
 
 def choice_of(plan_: Plan) -> Choice:

@@ -89,7 +89,7 @@ def read_section(
             value = known.check(f"[{name}] {key}", given[key])
             values[key] = folder / value if isinstance(value, Path) else value
         elif known.default is MISSING and key not in values:
-            require(name, given, section, key)
+            raise InvalidParameter(f"[{name}] {key} is required. {known.required}".rstrip())
     return section(**values)
 
 
@@ -97,12 +97,6 @@ def _of_another(key: str, others: Mapping[str, type]) -> str:
     """Say which other sections have this key; "" where none has."""
     names = [f"[{name}]" for name, section in others.items() if key in settings_of_section(section)]
     return f"; {' and '.join(names)} {'has' if len(names) == 1 else 'have'} one" if names else ""
-
-
-def require(name: str, given: Mapping[str, Any], section: type, key: str) -> None:
-    """Refuse a section without a key that must be there."""
-    if key not in given:
-        raise InvalidParameter(f"[{name}] {key} is required. {settings_of_section(section)[key].required}".rstrip())
 
 
 def as_it_is(_: str, value: Any) -> Any:

@@ -16,8 +16,8 @@ from typing import Any, Final
 
 from quorate.arguments import for_shell
 from quorate.errors import InvalidParameter, PreconditionFailed
-from quorate.folder.choice import Choice, choice_of_begun, method_settings, with_method
-from quorate.folder.data_settings import DataSettings, data_settings, without_dropped
+from quorate.folder.choice import Choice, check_method, choice_of_begun, with_method
+from quorate.folder.data_settings import DataSettings, data_settings
 from quorate.folder.folder import RunFolder
 from quorate.folder.section import no_section, read_section, settings_of_section
 from quorate.folder.sections import (
@@ -31,7 +31,6 @@ from quorate.folder.sections import (
     check_teachers,
 )
 from quorate.folder.table_source import (
-    public_source,
     refuse_missing_files,
     refuse_names_without_columns,
     refuse_private_again,
@@ -170,7 +169,6 @@ def settings_of(root: Path) -> Settings:
         refuse_more_than_the_cap(settings)
     data = settings.data
     refuse_missing_files({"[method] feature_map": settings.method.feature_map}, data, root)
-    refuse_names_without_columns(data)
     for key in ("public", "evaluation"):
         other = getattr(data, key)
         if data.calibration is not None and other is not None and same_source(data.calibration, other):
@@ -181,6 +179,7 @@ def settings_of(root: Path) -> Settings:
                 f"{'intervals are read off' if data.range is not None else 'a temperature is fitted on'} rows that are "
                 f"in neither: {how}"
             )
+    refuse_names_without_columns(data)
     return settings
 
 
@@ -192,33 +191,30 @@ def settings_from(document: Mapping[str, Any], *, folder: Path, choice: Choice |
     written = document
     document, choice = with_method(document, choice)
 
-    sections = {name: document.get(name, {}) for name in SECTIONS}
-    method = method_settings(document, folder, others=SECTIONS, by_choice=choice is not None)
-    teachers = read_section("teachers", sections["teachers"], TeacherSettings, folder, others=SECTIONS)
-    check_teachers(teachers, document)
-    own = _mechanism_fields(document)
-    known = settings_of_section(MechanismSettings)
-    mechanism = read_section(
-        "mechanism", sections["mechanism"], MechanismSettings, folder, more=own, others=SECTIONS,
-        fields={key: value for key, value in sections["mechanism"].items() if key not in known},
-    )  # fmt: skip
-    check_strategy(mechanism)
-    student = read_section("student", sections["student"], StudentSettings, folder, others=SECTIONS)
-    public = public_source(document, folder)
-    data = without_dropped(data_settings(sections["data"], folder, public=public, others=SECTIONS), document)
-    return Settings(
-        data=data,
-        budget=read_section("budget", sections["budget"], BudgetSettings, folder, others=SECTIONS),
-        method=method,
-        schema=document.get("schema"),
-        teachers=teachers,
-        mechanism=mechanism,
-        student=replace(student, decision_threshold=_decision_threshold(student.decision_threshold, data)),
-        run=read_section("run", _with_new_names(sections["run"]), RunSettings, folder, others=SECTIONS),
-        choice=choice,
-        folder=folder,
-        document=written,
-    )
+    read = _read_sections(document, folder)
+    check_method(read["method"], document, by_choice=choice is not None)
+    check_strategy(read["mechanism"])
+    check_teachers(read["teachers"], document)
+    data, student = data_settings(document, folder, others=SECTIONS), read["student"]
+    threshold = _decision_threshold(student.decision_threshold, data)
+    read["student"] = replace(student, decision_threshold=threshold)
+    schema = document.get("schema")
+    return Settings(data=data, schema=schema, choice=choice, folder=folder, document=written, **read)
+
+
+def _read_sections(document: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Read every section but ``[data]``, each by itself."""
+    own, known = _mechanism_fields(document), settings_of_section(MechanismSettings)
+    read: dict[str, Any] = {}
+    for name, section in SECTIONS.items():
+        given, how = document.get(name, {}), dict[str, Any]()
+        if name == "run":
+            given = _with_new_names(given)
+        elif name == "mechanism":
+            how = {"more": own, "fields": {key: value for key, value in given.items() if key not in known}}
+        if name != "data":
+            read[name] = read_section(name, given, section, folder, others=SECTIONS, **how)
+    return read
 
 
 def _check_sections(document: Mapping[str, Any], folder: Path) -> None:

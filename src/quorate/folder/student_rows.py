@@ -18,7 +18,7 @@ from quorate.data.schema_encoder import declared_kinds, is_of_drawn_pool, kinds_
 from quorate.data.table_reader import TableReader
 from quorate.errors import PreconditionFailed
 from quorate.folder.settings import Settings
-from quorate.folder.tables import pool_of, read_pool
+from quorate.folder.tables import read_pool
 from quorate.report import StudentFile
 from quorate.report.student_file import TableColumn, TextTable, Written
 from quorate.run.drawn_rows import draw_rows, pool_from
@@ -63,7 +63,7 @@ def public_table(settings: Settings) -> Rows:
     """Read the public rows of a run, or make up what was declared of its columns."""
     data = settings.data
     if data.public is not None:
-        return read_pool(data).X
+        return read_pool(data).rows()
     declared: Any = settings.schema
     if have_named_columns(settings):
         return draw_rows(Schema.of(declared), None, 1, Secret(bytes(32)))  # made up: columns and their types
@@ -160,7 +160,7 @@ def public_rows_of(settings: Settings, student: Any, drawn: bytes | None = None)
     """Return the public rows of a run, or those that it drew and published, as its student takes them."""
     data = settings.data
     if data.public is not None:
-        pool = pool_of(data, read_pool(data)).rows()
+        pool = read_pool(data).rows()
         return student_kinds(settings, pool, student)(pool)
     if drawn is None:
         raise PreconditionFailed(

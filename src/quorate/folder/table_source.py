@@ -162,11 +162,15 @@ DIALECT = ("separator", "encoding", "quote", "line_breaks", "decimal", "thousand
 _OF_TEXT_TABLES = ("separator", "encoding", "quote", "line_breaks")
 
 
-def check_dialect(data: Any, written: list[str]) -> None:
-    """Refuse what says nothing of any table, or contradicts itself or the classes."""
+def check_tables(data: Any, given: Mapping[str, Any]) -> None:
+    """Refuse what `given` says of tables, where it says nothing of any, or contradicts itself or the classes."""
+    _check_calibration(given)
+    written = [key for key in DIALECT if key in given]
+    if not written:
+        return
     from quorate.data.formats import is_delimited, is_spreadsheet
 
-    with naming({key: f"[data] {key}" for key in DIALECT}):
+    with naming({name: f"[data] {name}" for name in DIALECT}):
         dialect = data.dialect
     tables = list(data.tables.values())
     of_text = [key for key in written if key in _OF_TEXT_TABLES]
@@ -187,7 +191,7 @@ def check_dialect(data: Any, written: list[str]) -> None:
         )
 
 
-def check_calibration(given: Mapping[str, Any]) -> None:
+def _check_calibration(given: Mapping[str, Any]) -> None:
     """Refuse two sources of rows that calibrate, and what says something of one that is missing."""
     if "calibration_of_evaluation" in given and "calibration" in given:
         said = "calibration_of_evaluation takes rows of [data] evaluation, and [data] calibration names rows of its own"

@@ -16,8 +16,8 @@ from quorate.arguments import one_of
 from quorate.data import fingerprint, read_cells
 from quorate.data.cell_text import as_list
 from quorate.data.cell_text import each as of_each
-from quorate.data.formats import has_named_columns, require_column
-from quorate.data.reading import column_names
+from quorate.data.formats import require_column
+from quorate.data.reading import named_columns
 from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.findings import Finding
 from quorate.learn.request import (
@@ -168,9 +168,9 @@ class PrivateCells:
     def read(cls, path: Path, label: str) -> PrivateCells:
         """Read a file that has the column `label`."""
         key = f"{named('label')}: "
-        if not has_named_columns(path):
+        if (names := named_columns(path)) is None:
             raise DataRefused(f"{key}{path.name} has no column {label!r}; give a table whose columns have names")
-        require_column(label, column_names(path), path.name, key=key)
+        require_column(label, names, path.name, key=key)
         table = read_cells(path, label=label, n_features=1)
         return cls(X=table.X, y=as_list(table.y))
 

@@ -45,7 +45,7 @@ from quorate.learners.sample import (
 from quorate.ledger import Budget, Ledger
 from quorate.noise import NoiseSource
 from quorate.release import draw, guarantee_of, ledger_location, session
-from quorate.release.charge import check_affordable, floor_budget, floor_epsilon, noise_and_key
+from quorate.release.charge import floor_budget, floor_epsilon, noise_and_key, refuse_unaffordable
 from quorate.release.keys import fingerprint_key
 from quorate.types import Secret
 
@@ -266,7 +266,9 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         fingerprint = sample.fingerprint(key)
         charge = charge_of(self, plan, fingerprint, seeded=noise.seeded)
         with in_own_words(type(self).__name__):
-            check_affordable(self.ledger, charge.next_on, budget=budget or target, fingerprint=bound_to or fingerprint)
+            refuse_unaffordable(
+                self.ledger, charge.next_on, budget=budget or target, fingerprint=bound_to or fingerprint
+            )
         return cautions
 
     @own_switches()

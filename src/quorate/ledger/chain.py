@@ -63,39 +63,29 @@ def read_line(line: object) -> Entry:
     return entry
 
 
-def verify(lines: Sequence[object], *, anchor: Head | None = None) -> LedgerState:
-    """Replay a stored chain from its first entry by every rule, and hold it against its anchor.
+def verify(lines: Sequence[object], *, anchor: Head | None = None, known: LedgerState | None = None) -> LedgerState:
+    """Replay a stored chain by every rule, from its first entry, and hold it against its anchor.
 
     `lines`: the canonical JSON of each entry, or the object it holds (as exported), oldest first. `anchor`: the head
     that was anchored last: the chain must contain it; one that goes on beyond it is taken (the process died between the
-    commit and the anchor). Raises LedgerIntegrityError if the chain was altered, breaks a rule, or is older.
+    commit and the anchor). `known`: what the entries before `lines` add up to, verified by this process; it grows.
+    Raises LedgerIntegrityError if the chain was altered, breaks a rule, or is older; `known` is of no more use then.
     """
-    state = LedgerState()
-    for line in lines:
-        replay(state, read_line(line))
+    state = LedgerState() if known is None else known
+    for entry in map(read_line, lines):
+        replay(state, entry)
     if anchor is not None:
         check_anchor(state, anchor)
     return state
 
 
-def resume(known: LedgerState, lines: Sequence[object], *, anchor: Head) -> bool:
-    """Verify what a chain holds beyond entries that this process verified before, and add it to what they add up to.
+def begins_at(head: Head, lines: Sequence[object]) -> bool:
+    """Whether the first of these stored entries, oldest first, is this one: where it is, the chain goes on from there.
 
-    `known`: what the chain added up to when it was verified; it grows by the newer entries. `lines`: the stored entries
-    from the newest known one on, oldest first. `anchor`: the head that was anchored last. Returns: whether the chain
-    goes on from the newest known entry. Where it does not, nothing was added, and all of it has to be verified. Raises
-    LedgerIntegrityError if an entry was altered, breaks a rule, or the chain is older than its anchor. `known` is of no
-    more use then.
+    Raises LedgerIntegrityError if it was altered.
     """
-    if not lines:
-        return False
-    newest = read_line(lines[0])
-    if Head(sequence=newest.sequence, hash=newest.hash) != known.head:
-        return False
-    for line in lines[1:]:
-        replay(known, read_line(line))
-    check_anchor(known, anchor)
-    return True
+    first = read_line(lines[0]) if lines else None
+    return first is not None and Head(sequence=first.sequence, hash=first.hash) == head
 
 
 def replay(state: LedgerState, entry: Entry) -> None:

@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
 from quorate.errors import LedgerBusy, LedgerIntegrityError, PreconditionFailed, QuorateError, know_charge
-from quorate.ledger.chain import extend, read_line, replay, resume, utc, verify
+from quorate.ledger.chain import begins_at, extend, read_line, replay, utc, verify
 from quorate.ledger.entries import Content, Entry, Opened, Started
 from quorate.ledger.fields import Json
 from quorate.ledger.rules import apply
@@ -318,13 +318,15 @@ class Journal:
 
 def _verified(store: LedgerStore, known: Verified | None) -> tuple[LedgerState, Head]:
     """Read a chain and verify it, from what is known of it or from its first entry; return its sum and its anchor."""
-    if known is not None and known.state.hashes:
-        stored = store.load(known.state.head.sequence - 1)
-        state = known.state.copy()
-        if resume(state, stored.lines, anchor=stored.anchor):
-            return state, stored.anchor
-    stored = store.load()
-    return verify(stored.lines, anchor=stored.anchor), stored.anchor
+    state = LedgerState() if known is None else known.state.copy()
+    stored = store.load(max(state.head.sequence - 1, 0))
+    lines = stored.lines
+    if state.hashes and begins_at(state.head, lines):
+        lines = lines[1:]
+    elif state.hashes:  # it does not go on from there
+        state, stored = LedgerState(), store.load()
+        lines = stored.lines
+    return verify(lines, anchor=stored.anchor, known=state), stored.anchor
 
 
 def _refuse_changed(same: bool) -> None:

@@ -13,8 +13,8 @@ import fcntl
 import json
 import os
 import stat
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -318,17 +318,14 @@ def _write_all(descriptor: int, content: bytes, at: int) -> None:
 class LedgerFiles:
     """The database, log, lock, key and anchor of the ledger at `path`, as the process that holds them left them."""
 
-    def __init__(self, path: Path, *, at: Callable[[str], None]) -> None:
+    def __init__(self, path: Path, *, at: Callable[[str], None], create: bool) -> None:
+        """Raise PreconditionFailed if there is no ledger and `create` is False, or the path cannot hold one."""
         self._path = path
         self.anchor = AnchorFile(beside(path, ".anchor"), at=at)
         self.noted = False  # whether the held files are as noted: not in a write, nor after one that failed
         self._lock: int | None = None
         self._log_named = False
         self._held: dict[Path, os.stat_result] = {}  # the database and its log, as they were left here
-
-    def refuse_place(self, *, create: bool) -> None:
-        """Raise PreconditionFailed if there is no ledger and `create` is False, or the path cannot hold one."""
-        path = self._path
         if path.is_dir() or not path.parent.is_dir():
             raise PreconditionFailed(f"the ledger must be a file in a folder that exists, got {path}")
         refuse_second_names(path)
@@ -337,14 +334,28 @@ class LedgerFiles:
         if not create and not traces:
             raise PreconditionFailed(f"there is no ledger at {path}; give a budget to open a new one")
 
-    def take(self) -> bool:
-        """Lock them, refuse what is missing, and return whether the ledger has no entry yet."""
+    @contextmanager
+    def opening(self) -> Iterator[bool]:
+        """Lock them, refuse what is missing, and yield whether the ledger has no entry yet; inside, the database is
+        opened: a new one is made before, for the owner of its folder, and one that was replaced meanwhile is refused.
+        """
         self._take_lock()
         anchor = self.anchor.read()
         self._refuse_what_is_missing(anchor)
         if anchor is None:
             self.anchor.replace(GENESIS)  # first, so that from now on a missing file is noticed
-        return anchor is None or anchor == GENESIS
+        new = anchor is None or anchor == GENESIS
+        if new:
+            os.close(opened(self._path))
+        self._path.chmod(0o600)
+        known = self._held[self._path] = self._path.stat()
+        yield new
+        if not stands(self._path, known):
+            raise LedgerIntegrityError(f"{self._path.name} was replaced while it was opened; open it again")
+        if new:
+            self.name_log()
+        self.note(written=False)
+        self.anchor.hold()
 
     def _take_lock(self) -> None:
         descriptor = opened(beside(self._path, ".lock"))
@@ -373,21 +384,6 @@ class LedgerFiles:
             raise LedgerIntegrityError(
                 f"the ledger {path.name} was deleted or emptied, but not its anchor; restore the newest ledger"
             )
-
-    def hold_database(self, *, new: bool) -> None:
-        """Note the database file before it is opened; a new one is made, for the owner of its folder."""
-        if new:
-            os.close(opened(self._path))
-        self._path.chmod(0o600)
-        self._held[self._path] = self._path.stat()
-
-    def note_opened(self, *, new: bool) -> None:
-        """Note the files once the database is open, and refuse one that was replaced meanwhile."""
-        if not stands(self._path, self._held[self._path]):
-            raise LedgerIntegrityError(f"{self._path.name} was replaced while it was opened; open it again")
-        if new:
-            self.name_log()
-        self.note(written=False)
 
     def note(self, *, written: bool) -> None:
         """Note the database as it is now, and its log where this process has `written` into it."""
@@ -432,18 +428,19 @@ class LedgerFiles:
             os.write(self._lock, b"a ledger is here\n")
             os.fsync(self._lock)
 
-    def give_up(self) -> int | None:
-        """Return the lock, which is nobody's now, for :meth:`unlock` once the database is closed."""
+    @contextmanager
+    def let_go(self) -> Iterator[None]:
+        """Close the anchor, then the lock, once the database was closed inside; from here on the lock is nobody's."""
         lock, self._lock = self._lock, None
-        return lock
-
-    def unlock(self, lock: int | None) -> None:
-        """Close the anchor, then the lock."""
-        if lock is not None:
-            self.anchor.close()
-            os.close(lock)
+        try:
+            yield
+        finally:
+            if lock is not None:
+                self.anchor.close()
+                os.close(lock)
 
     def forget_lock(self) -> None:
         """Close the lock's descriptor in a forked child, which inherited it; the parent's still locks."""
-        if (lock := self.give_up()) is not None:
+        lock, self._lock = self._lock, None
+        if lock is not None:
             os.close(lock)

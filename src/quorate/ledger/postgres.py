@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from quorate.errors import InvalidParameter, LedgerBusy, LedgerIntegrityError, PreconditionFailed, QuorateError
+from quorate.errors import LedgerBusy, LedgerIntegrityError, PreconditionFailed, QuorateError
 from quorate.ledger.ledger_files import name_key
-from quorate.ledger.postgres_url import NOT_CLEAR, LedgerUrl, is_clear
+from quorate.ledger.postgres_url import LedgerUrl, driver
 from quorate.ledger.state import GENESIS, Epoch, Head
 from quorate.ledger.store import TRY_AGAIN, StoredEntry, is_shortage, reason_of
 
@@ -119,7 +119,7 @@ class PostgresStore:
         self._version = ""
         with self._guarded("opened"):
             try:
-                self._connect(place.conninfo)
+                self._connect(place)
                 self._find(create=create)
             except BaseException:
                 self.close()
@@ -155,7 +155,7 @@ class PostgresStore:
         Raises LedgerBusy if another server held the head for too long, or the database lacks memory; nothing was
         written.
         """
-        psycopg = _psycopg()
+        psycopg = driver()
         with self._guarded("locked"):
             try:
                 self._start()
@@ -215,16 +215,9 @@ class PostgresStore:
 
     # --- steps ---------------------------------------------------------------------------------------------------
 
-    def _connect(self, conninfo: str) -> None:
-        psycopg = _psycopg()
-        try:
-            named = psycopg.conninfo.conninfo_to_dict(conninfo)
-        except psycopg.ProgrammingError:  # its message may quote the URL, and so a password
-            raise InvalidParameter(NOT_CLEAR) from None
-        if not is_clear(conninfo, named.get("port")):
-            raise InvalidParameter(NOT_CLEAR)
-        settings = {name: value for name, value in _DEFAULTS.items() if name not in named}
-        connection = self._connection = psycopg.connect(conninfo, autocommit=True, **settings)
+    def _connect(self, place: LedgerUrl) -> None:
+        settings = {name: value for name, value in _DEFAULTS.items() if name not in place.given}
+        connection = self._connection = driver().connect(place.conninfo, autocommit=True, **settings)
         connection.add_notice_handler(self._note)
         for statement in _SESSION:
             connection.execute(statement)
@@ -244,7 +237,7 @@ class PostgresStore:
 
     def _find_epoch(self) -> Epoch | None:
         """Return the history that the database is in; None where it does not tell, as some hosted ones."""
-        errors = _psycopg().errors
+        errors = driver().errors
         try:
             row = self._open_connection().execute(_EPOCH).fetchone()
         except (errors.InsufficientPrivilege, errors.FeatureNotSupported, errors.UndefinedFunction):
@@ -363,7 +356,7 @@ class PostgresStore:
 
     @contextmanager
     def _guarded(self, done: str) -> Iterator[None]:
-        psycopg = _psycopg()
+        psycopg = driver()
         try:
             with cut_after(_READS_WITHIN if done in ("opened", "read") else _ANSWERS_WITHIN, self._socket):
                 yield
@@ -405,11 +398,3 @@ _NO_HEAD: Final = (
     "the ledger's head was deleted: whether its entries are the newest is unknown; restore the newest backup of the "
     "database"
 )
-
-
-def _psycopg() -> Any:
-    try:
-        import psycopg
-    except ImportError:
-        raise PreconditionFailed('a ledger in PostgreSQL needs psycopg: pip install "quorate[postgres]"') from None
-    return psycopg

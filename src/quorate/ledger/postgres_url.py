@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import parse_qsl, quote, urlencode
 
 from quorate.arguments import before_at
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, PreconditionFailed
 
 _OWN: Final = ("ledger", "key_file", "standby")
-NOT_CLEAR: Final = (
+_NOT_CLEAR: Final = (
     "the ledger's URL is not one that libpq takes; check its parameters, and write @ : / ? # and % in a user's name or "
     "password as %40 %3A %2F %3F %23 and %25"
 )
@@ -21,19 +21,23 @@ NOT_CLEAR: Final = (
 class LedgerUrl:
     """``postgresql://user@host/database``, as libpq takes it, with three parameters of quorate's own.
 
-    `conninfo`: the rest, for libpq. `name`: ``ledger=NAME``, for databases with several (default "ledger"). `key`: the
-    place whose key ``key_file=PATH.key`` is, which binds private data to the ledger; every server needs a copy of it.
-    `standby`: ``standby=required``: a commit counts only where the database waits for a standby.
+    `conninfo`: the rest, for libpq. `given`: what that reads in it. `name`: ``ledger=NAME``, for databases with
+    several (default "ledger"). `key`: the place whose key ``key_file=PATH.key`` is, which binds private data to the
+    ledger; every server needs a copy of it. `standby`: ``standby=required``: a commit counts only where the database
+    waits for a standby.
     """
 
     conninfo: str
+    given: frozenset[str]
     name: str
     key: Path | None
     standby: bool
 
     @classmethod
     def read(cls, url: str) -> LedgerUrl:
-        """Take a URL apart. Raises InvalidParameter where a parameter of quorate's own is wrong."""
+        """Take a URL apart. Raises InvalidParameter where a parameter of quorate's own is wrong, libpq does not take
+        the rest, or a part of a password can be taken for a host, a port or a database, which refusals name.
+        """
         base, _, text = url.partition("?")
         query = parse_qsl(text.replace("+", "%2B"), keep_blank_values=True)  # to libpq + is no space
         own = {name: value for name, value in query if name in _OWN}
@@ -45,15 +49,27 @@ class LedgerUrl:
         if standby not in (None, "required"):
             raise InvalidParameter("standby= in the URL must be required; leave it out where none is demanded")
         rest = urlencode([(name, value) for name, value in query if name not in _OWN], quote_via=quote)
+        conninfo, libpq = f"{base}?{rest}" if rest else base, driver()
+        try:
+            read = libpq.conninfo.conninfo_to_dict(conninfo)
+        except libpq.ProgrammingError:  # its message may quote the URL, and so a password
+            raise InvalidParameter(_NOT_CLEAR) from None
+        ports = [number for number in str(read.get("port") or "").split(",") if number]
+        if set("@/?") & set(before_at(conninfo)) or not all(number.isdigit() for number in ports):
+            raise InvalidParameter(_NOT_CLEAR)
         return cls(
-            conninfo=f"{base}?{rest}" if rest else base,
+            conninfo=conninfo,
+            given=frozenset(read),
             name=name,
             key=None if key is None else Path(key.removesuffix(".key")).absolute(),
             standby=standby is not None,
         )
 
 
-def is_clear(conninfo: str, port: object) -> bool:
-    """Whether no part of a password can be taken for a host, a port or a database, which refusals name."""
-    ports = [number for number in str(port or "").split(",") if number]
-    return not set("@/?") & set(before_at(conninfo)) and all(number.isdigit() for number in ports)
+def driver() -> Any:
+    """Return psycopg, or refuse where it is not installed."""
+    try:
+        import psycopg
+    except ImportError:
+        raise PreconditionFailed('a ledger in PostgreSQL needs psycopg: pip install "quorate[postgres]"') from None
+    return psycopg

@@ -57,12 +57,11 @@ class SqliteStore:
         self.path = Path(path).parent.resolve() / Path(path).name
         self.commits = 0
         self._at = at
-        self._files = LedgerFiles(self.path, at=at)
-        self._files.refuse_place(create=create)
         with self._guarded("opened"):
+            self._files = LedgerFiles(self.path, at=at, create=create)
             try:
-                self._connect(new=self._files.take())
-                self._files.anchor.hold()
+                with self._files.opening() as new:
+                    self._connect(new=new)
             except BaseException:
                 self.close()
                 raise
@@ -165,17 +164,13 @@ class SqliteStore:
         """Close the file, then unlock it; LedgerIntegrityError if what was written is in a file that was replaced."""
         _OPEN.discard(self)
         connection, self._connection = self._connection, None
-        lock = self._files.give_up()
-        try:
+        with self._guarded("closed"), self._files.let_go():
             if connection is not None:
-                with self._guarded("closed"):
-                    try:
-                        if self.commits:
-                            self._files.refuse_replaced()
-                    finally:
-                        connection.close()
-        finally:
-            self._files.unlock(lock)
+                try:
+                    if self.commits:
+                        self._files.refuse_replaced()
+                finally:
+                    connection.close()
 
     def __del__(self) -> None:
         # Whoever forgot to close it gives it back with the last reference.
@@ -184,7 +179,6 @@ class SqliteStore:
                 self.close()
 
     def _connect(self, *, new: bool) -> None:
-        self._files.hold_database(new=new)
         connection = self._connection = sqlite3.connect(
             self.path, timeout=0, isolation_level=None, check_same_thread=False
         )
@@ -206,7 +200,6 @@ class SqliteStore:
         connection.execute("COMMIT")
         if tables != [_SCHEMA] or connection.execute("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
             raise LedgerIntegrityError(f"{self.path.name} is not a ledger, or its tables were altered")
-        self._files.note_opened(new=new)
 
     def _open_connection(self) -> sqlite3.Connection:
         if self._connection is None:

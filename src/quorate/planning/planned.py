@@ -156,6 +156,7 @@ def plan(
     'GenericLearner'
     """
     n_records, unit = count("n_records", n_records, at_least=1), word_for_unit(unit)
+    n_rows = number_of_rows(n_rows, n_records, unit)
     n_public = needed("n_public", n_public) if public is None else 0  # said first
     names, judged = _classes(classes, n_classes, scoring, class_shares)
     used = Models(teacher, student, feature_map, models_of(models))
@@ -166,7 +167,7 @@ def plan(
         n_classes=len(names),
         width=needed("width", width) if side is None else side.views.width,
         online_answers=online_answers,
-        n_rows=number_of_rows(n_rows, n_records, unit),
+        n_rows=n_rows,
         unit=unit,
         neighbours=neighbours,
         rare=share_of_rarer(judged.shares),
@@ -192,8 +193,8 @@ def _classes(
 ) -> tuple[Sequence[Any], Judged]:
     """Return the classes, numbers where they have no names, and what judges a row of a plan."""
     named_ = None if classes is None else check_classes(classes)
-    judged = Judged(scoring=check_scoring(scoring), shares=check_class_shares(shares, named_ or ()))
     number = number_of_classes(named_, n_classes)
+    judged = Judged(scoring=check_scoring(scoring), shares=check_class_shares(shares, named_ or ()))
     return named_ or range(number), judged
 
 

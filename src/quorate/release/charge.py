@@ -207,7 +207,7 @@ class Account:
 Reworded = Callable[[BudgetExhausted, Ledger], BudgetExhausted]
 
 
-def check_affordable(
+def refuse_unaffordable(
     given: GivenLedger,
     charge_on: Callable[[Ledger], Charge],
     *,

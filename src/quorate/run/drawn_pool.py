@@ -22,7 +22,6 @@ from quorate.data.columns import column as column_of
 from quorate.data.declared_schema import NumberColumn, Schema
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.rows import Rows, columns
-from quorate.data.unit_ids import one_row_of_each
 from quorate.errors import InvalidParameter, PreconditionFailed, named
 from quorate.ledger import Reservation
 from quorate.mechanisms import MarginalLevel, NoisyMarginals, Partition
@@ -104,13 +103,6 @@ class CellCounts:
         times = np.zeros(len(self._cells), dtype=np.int64)
         np.add.at(times, places, np.concatenate([times for _, times in parts]))
         self._times, self._apart, self._n_apart = times, [], 0
-
-
-def counted_rows(unit_keys: Sequence[bytes], key: Secret[bytes]) -> BoolArray:
-    """Return which rows count, ``(n_rows,)``: of each unit the one that its id and the run's key choose."""
-    counted = np.zeros(len(unit_keys), dtype=bool)
-    counted[one_row_of_each(unit_keys, key)] = True
-    return counted
 
 
 def count_cells(
@@ -246,7 +238,7 @@ class PoolPlan:
         most = max(sigma(partition) for partition in self.marginals.partitions)
         return part_of(reservation, MARGINAL_LEVEL, **how, reserved=self.marginals.n_levels, sigma=most)
 
-    def described(self, released: ReleasedMarginals | None, n_rows: int | None = None) -> str:
+    def pool_in_words(self, released: ReleasedMarginals | None, n_rows: int | None = None) -> str:
         """Say in a sentence what the pool is; `n_rows`: of it, once it is drawn."""
         verb, more = "will be" if n_rows is None else "were", ""
         if released is not None and released.lost is not None:

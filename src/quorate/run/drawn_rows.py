@@ -12,6 +12,7 @@ from quorate.data.canonical import row_digests
 from quorate.data.declared_schema import CategoryColumn, DeclaredColumn, NumberColumn, Schema
 from quorate.mechanisms.marginals import THRESHOLD
 from quorate.run.drawn_pool import SHORT_LIST, ReleasedMarginals
+from quorate.run.stage_store import StageStore, pool_stage
 from quorate.types import FloatArray, IntArray, Secret, derive
 
 if TYPE_CHECKING:
@@ -75,6 +76,12 @@ def parquet_of(pool: pl.DataFrame) -> bytes:
     written = io.BytesIO()
     pool.write_parquet(written)
     return written.getvalue()
+
+
+def kept_pool(stages: StageStore, key: str) -> pl.DataFrame | None:
+    """Return the rows that an earlier process drew for the task of this key and kept; None where none did."""
+    content = stages.load(pool_stage(key), key)
+    return None if content is None else pool_from(content)
 
 
 def pool_from(content: bytes) -> pl.DataFrame:

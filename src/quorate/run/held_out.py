@@ -22,6 +22,7 @@ from quorate.accounting import Event, Parallel
 from quorate.accounting.figures import plural
 from quorate.arguments import real
 from quorate.data.digests import PackedDigests, SpooledDigests, order_of_rows
+from quorate.data.unit_ids import counted_rows
 from quorate.ensemble import held_out_rows
 from quorate.ensemble.teachers.unfitted import may_have
 from quorate.errors import InvalidParameter, named, naming
@@ -36,7 +37,6 @@ from quorate.release.charge import TUNING
 from quorate.report import Part
 from quorate.report.findings import PrivateIntervals, PrivateSets
 from quorate.report.notation import percent
-from quorate.run.drawn_pool import counted_rows
 from quorate.run.facts import part_of
 from quorate.run.method_config import MethodConfig
 from quorate.students.prediction_sets import FAILURE, CoveragePromise, Kind

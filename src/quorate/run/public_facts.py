@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, NoReturn, TypeAlias
 
 from quorate.accounting.figures import plural
+from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.accounting.neighbouring import LABELS_OF, ONE_LABEL, Change, Neighbouring, Relation
 from quorate.arguments import count, one_of, real
 from quorate.errors import InvalidParameter, PreconditionFailed, named
@@ -59,6 +60,11 @@ class PublicFacts:
         """Rows that all teachers share: at least one for each unit; None where neither number is known."""
         known = [number for number in (self.n_rows, self.n_records) if number is not None]
         return max(known, default=None)
+
+    @property
+    def mu(self) -> float:
+        """The μ of Gaussian differential privacy that the budget is worth."""
+        return mu_of_gaussian(self.epsilon, self.delta)
 
     def __post_init__(self) -> None:
         for name in ("n_records", "n_rows"):

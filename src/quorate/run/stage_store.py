@@ -85,6 +85,24 @@ def stage_key(key: Secret[bytes], stage: str, cache_inputs: Mapping[str, Any]) -
 
 
 @dataclass(frozen=True, slots=True)
+class TaskStages:
+    """The stages of one task in a store. `made_from`: what their results are a function of, beside the run's key."""
+
+    store: StageStore
+    key: Secret[bytes]
+    made_from: Mapping[str, Any]
+
+    def load(self, stage: str) -> bytes | None:
+        """Return what was saved for this stage of the task, or None."""
+        return self.store.load(stage, stage_key(self.key, stage, self.made_from)) if self.store.keeps else None
+
+    def save(self, stage: str, content: bytes) -> None:
+        """Keep `content`, durably, where anything is kept."""
+        if self.store.keeps:
+            self.store.save(stage, stage_key(self.key, stage, self.made_from), content)
+
+
+@dataclass(frozen=True, slots=True)
 class FolderStages:
     """Results in the private side of a run's folder: one file a stage, its key in front of its content."""
 

@@ -20,7 +20,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.data.encoding import indicator_blocks
 from quorate.data.feature_maps.composed import default_map, feature_map_for
 from quorate.data.feature_maps.coordinates import FeatureMap
@@ -137,7 +136,7 @@ def in_coordinates(
     labels = share * n_queries / (n_queries + facts.online_answers)
     coordinates = pool.coordinates(
         n_classes=facts.n_classes,
-        mu_n=mu_of_gaussian(facts.epsilon, facts.delta) * sqrt(labels) * rows,
+        mu_n=facts.mu * sqrt(labels) * rows,
         halved=facts.most_tiny > BENDS_FROM,
     )
     see = replace(views.numbers, directions=coordinates)

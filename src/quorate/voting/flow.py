@@ -15,6 +15,7 @@ import numpy as np
 
 from quorate.ambient import unwarned
 from quorate.data import public_digest, take
+from quorate.data.unit_ids import counted_rows
 from quorate.ensemble import (
     Ensemble,
 )
@@ -30,12 +31,11 @@ from quorate.run.drawn_pool import (
     RULES,
     STATEMENTS,
     count_cells,
-    counted_rows,
     release_marginals,
     state_coordinates,
     stated_coordinates,
 )
-from quorate.run.drawn_rows import draw_distinct, parquet_of, pool_from
+from quorate.run.drawn_rows import draw_distinct, kept_pool, parquet_of, pool_from
 from quorate.run.facts import Result
 from quorate.run.stage_store import FINISHED, NoStages, StageStore, pool_stage, stage_key
 from quorate.students import StudentData, class_probabilities
@@ -82,7 +82,6 @@ def run_pipeline(
     with nullcontext() if scheduler is None else scheduler.connected():  # so that it is refused early
         ensemble, counts = votes(task, queries, stages, see, shards=shards)
     reservation = charge.reserve(ledger)
-    finished = finished_key(task, charge.key)
     interactive = task.recipe.mechanism.takes == "votes and predictions"
     with unwarned():  # as an error, a warning would end what is charged by now
         if task.strategy is None:
@@ -96,8 +95,6 @@ def run_pipeline(
                 progress=lambda done, total: see("labels", done, total),
                 fewer=task.draws_pool,
             )
-            if task.draws_pool:
-                stages.save(FINISHED, finished, b"")
         else:
             adaptive = label_adaptively(
                 counts,
@@ -110,7 +107,8 @@ def run_pipeline(
                 progress=lambda done, total: see("labels", done, total),
             )
             queries, released = adaptive.rows, adaptive.released
-            stages.save(FINISHED, finished, b"")
+        if task.leaves_labels:
+            stages.save(FINISHED, finished_key(task, charge.key), b"")
     see("student", 0, 1)
     student = teach(task, *spread(task, queries, released))
     see("student", 1, 1)
@@ -136,15 +134,16 @@ def on_drawn_pool(task: Task, reservation: Reservation, stages: StageStore, see:
     plan, private = task.recipe.pool, task.inputs.private.reveal()
     assert plan is not None  # noqa: S101 - the caller's condition
     assert private.cells is not None  # noqa: S101 - of a task that draws its pool
-    counted = counted_rows(private.unit_keys, task.key)
+    pool, counted = kept_pool(stages, task.content_key), counted_rows(private.unit_keys, task.key)
+    stated = stated_coordinates(reservation)
+    counts = count_cells(plan.declared, private.cells.parts(), counted, task.inputs.kinds.dialect)
     released = release_marginals(
         plan.marginals,
-        count_cells(plan.declared, private.cells.parts(), counted, task.inputs.kinds.dialect),
+        counts,
         reservation,
         task.noise,
         progress=lambda done, total: see("marginals", done, total),
     )
-    stated, pool = stated_coordinates(reservation), task.kept_pool(stages)
     if pool is None or public_digest(pool) not in stated:
         for rule in RULES:
             content = parquet_of(draw_distinct(plan.declared, replace(released, rule=rule), plan.n_rows, task.key))

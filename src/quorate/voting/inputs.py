@@ -42,7 +42,7 @@ from quorate.data.feature_maps.first_maps import has_patches
 from quorate.data.feature_maps.pool_coordinates import OF_IMAGES, UnitCoordinates, is_wide
 from quorate.data.fixed_types import absent_marks, fixed_types
 from quorate.data.labels import Label
-from quorate.data.rows import Rows, texts_like
+from quorate.data.rows import Rows
 from quorate.data.schema_encoder import encoder_of
 from quorate.ensemble.ensemble import largest_number
 from quorate.errors import DataRefused, InvalidParameter, named
@@ -107,7 +107,7 @@ def check_inputs(
     pool. `words_as_written`: categories are told apart however an entry is written, as in runs begun before.
     """
     public, declared = check_pool(public), check_classes(classes)
-    rows = check_features(texts_like(X, public.rows()), "X", allow_missing=True)
+    rows = check_features(X, allow_missing=True, pool=public.rows())
     n = n_rows(rows)
     codes, unit_keys = labels_and_keys(y, groups, declared, n, label_name=label_name, group_name=group_name)
     rows, pool = match_columns(rows, public.rows())
@@ -243,7 +243,7 @@ def look(
         encoder = public_encoder(columns[kept] if kept else columns, kinds.text)
     encoded = View(encoder if frame and (built_in or kinds.changed or needs_encoding(inputs.public)) else None)
     if built_in and not frame and images is None:  # pixels have one unit
-        encoded = View(_units_of(inputs.public))
+        encoded = View(_units_of(inputs.public) if encoder is None else None)
     views = {}
     for role, model in {"teacher": teacher, "student": student.learner}.items():
         reads_frames = frame and _reads_frames(model)
@@ -308,8 +308,8 @@ def _in_directions(view: View, pool: Rows, images: PoolDirections | None, *, dra
 
 
 def _units_of(pool: Rows) -> Any | None:
-    """Return what puts number columns into units of the pool; None of sparse rows and of columns of one scale."""
-    if kind(pool) == "sparse" or missing_columns(pool).any():
+    """Return what puts number columns without gaps into units of the pool; None of sparse rows, and of one scale."""
+    if kind(pool) == "sparse":
         return None
     with np.errstate(over="ignore", invalid="ignore"):
         scale = PoolScale.fit(np.asarray(pool, dtype=np.float64))

@@ -38,28 +38,28 @@ from quorate.ensemble import (
 from quorate.ensemble.teachers.prompted import Unanswered
 from quorate.ensemble.votes import BLOCK, add_votes, code_type, votes_of_each, votes_of_prompt
 from quorate.errors import TeachersSilent
-from quorate.run.stage_store import CALLED, CHUNK, COUNTED, PROMPTED, NoStages, StageStore, stage_key, votes_stage
+from quorate.run.stage_store import CALLED, CHUNK, COUNTED, PROMPTED, NoStages, StageStore, TaskStages, votes_stage
 from quorate.types import IntArray, Secret, Watch
-from quorate.voting.shard_rows import number_of_shards, rows_by_teacher, seeds_of, shards_to_train
+from quorate.voting.shard_rows import Shards, rows_by_teacher
 from quorate.voting.task import Task
 
 ROUNDS = 4  # of calls side by side before progress is told: the last ones wait for the slowest of their fellows
 
 
 def votes(
-    task: Task, queries: IntArray, stages: StageStore, see: Watch, *, shards: Secret[IntArray] | None = None
+    task: Task, queries: IntArray, stages: StageStore, see: Watch, *, shards: Shards
 ) -> tuple[Ensemble | None, Secret[Any]]:
     """Return the teachers (where they are needed later) and what a mechanism is to look at: :func:`votes_of`."""
     stage = "scores" if task.recipe.mechanism.takes == "scores" else "votes"
-    key = stage_key(task.key, stage, task.stage_inputs)
-    stored = stages.load(stage, key)
+    kept = TaskStages(stages, task.key, task.stage_inputs)
+    stored = kept.load(stage)
     if stored is not None:
         asked_later = teachers(task, stages, see, shards=shards) if task.recipe.online_answers else None
         return asked_later, Secret(np.load(io.BytesIO(stored), allow_pickle=False))
     rows = task.views.teacher(take(task.inputs.public, queries))
     chunks = None
     if stages.keeps and can_be_counted_on_the_way(task):
-        chunks = CountedChunks(task, stages, rows)
+        chunks = CountedChunks(task, kept, rows)
     ensemble = teachers(task, stages, see, shards=shards, chunks=chunks)
     see = _with_stage_names(task, see)
     declared = task.recipe.n_teachers  # in which progress is told: there may be another number of teachers
@@ -76,7 +76,7 @@ def votes(
     if stages.keeps:
         content = io.BytesIO()
         np.save(content, counts.reveal(), allow_pickle=False)
-        stages.save(stage, key, content.getvalue())
+        kept.save(stage, content.getvalue())
     return (None if chunks else ensemble), counts  # teachers without those of counted chunks are no ensemble
 
 
@@ -114,32 +114,29 @@ def teachers(
     stages: StageStore,
     see: Watch,
     *,
-    shards: Secret[IntArray] | None = None,
+    shards: Shards,
     chunks: CountedChunks | None = None,
 ) -> Ensemble:
-    """Train the teachers chunk by chunk, so that a killed run goes on from the last whole chunk; `shards`: looked at.
-    `chunks` counts votes of teachers that are not stored, nor returned.
+    """Train the teachers chunk by chunk, so that a killed run goes on from the last whole chunk. `chunks`
+    counts votes of teachers that are not stored, nor returned.
     """
     n_teachers, see = task.recipe.n_teachers, _with_stage_names(task, see)
-    shards = shards_to_train(task) if shards is None else shards
-    n_shards, seeds = number_of_shards(task, shards), seeds_of(task, shards)
     parts: dict[int, list[Secret[tuple[Voter, ...]]]] = {}
     wanted: dict[int, range] = {}
-    made_from = task.stage_inputs
-    keys = {start: stage_key(task.key, _stage(start), made_from) for start in range(0, n_shards, CHUNK)}
-    for start, key in keys.items():
-        stored = stages.load(_stage(start), key)
+    kept = TaskStages(stages, task.key, task.stage_inputs)
+    for start in range(0, shards.number, CHUNK):
+        stored = kept.load(_stage(start))
         if stored is None and not (chunks is not None and chunks.has(start)):
-            wanted[start] = range(start, min(start + CHUNK, n_shards))
+            wanted[start] = range(start, min(start + CHUNK, shards.number))
         parts[start] = [] if stored is None else [load_voters(stored, task.trainer)]
-    for numbers, voters in trained(task, shards, list(wanted.values()), seeds=seeds, see=see):
+    for numbers, voters in trained(task, shards, list(wanted.values()), see):
         start = numbers.start // CHUNK * CHUNK
         parts[start].append(voters)
         if stages.keeps and numbers.stop == wanted[start].stop:
             whole = Secret(tuple(voter for part in parts[start] for voter in part.reveal()))
             written = dump_voters(whole, boosting=chunks is None)
             if written is not None:  # what skops cannot write is trained again when it is needed
-                stages.save(_stage(start), keys[start], written.reveal())
+                kept.save(_stage(start), written.reveal())
             elif chunks is not None:
                 chunks.add(start, whole)
                 parts[start] = []
@@ -155,27 +152,24 @@ class KeptVotes:
     """The votes of each teacher on the run's own queries, as far as they are kept, keyed by the task's inputs."""
 
     def __init__(self, task: Task, stages: StageStore, kind: str) -> None:
-        self._task, self._stages, self._kind = task, stages, kind
+        made_from = task.cache_inputs if stages.keeps else {}  # else private rows, which it hangs on, may be gone
+        self._stages, self._kind = TaskStages(stages, task.key, made_from), kind
+        self._type = code_type(task.n_classes)
 
     def of(self, number: int) -> Any:
         """Return the codes of one teacher on the first queries, from none to all, ``(n_known,)``."""
-        content = self._stages.load(*self._place(number)) if self._stages.keeps else None
-        return np.frombuffer(content or b"", dtype=code_type(self._task.n_classes))
+        return np.frombuffer(self._stages.load(votes_stage(self._kind, number)) or b"", dtype=self._type)
 
     def keep(self, codes: dict[int, Any]) -> None:
         """Keep what is known of some teachers, by number, in place of what was."""
         for number, known in codes.items():
-            self._stages.save(*self._place(number), known.tobytes())
-
-    def _place(self, number: int) -> tuple[str, str]:
-        stage = votes_stage(self._kind, number)
-        return stage, stage_key(self._task.key, stage, self._task.cache_inputs) if self._stages.keeps else ""
+            self._stages.save(votes_stage(self._kind, number), known.tobytes())
 
 
 class CountedChunks:
     """Summed votes of chunks of teachers that no file can hold; `asked`: the rows that they vote on."""
 
-    def __init__(self, task: Task, stages: StageStore, asked: Any) -> None:
+    def __init__(self, task: Task, stages: TaskStages, asked: Any) -> None:
         self._task, self._stages, self._asked = task, stages, asked
         self._sums: dict[int, Secret[IntArray]] = {}
 
@@ -185,7 +179,7 @@ class CountedChunks:
 
     def has(self, start: int) -> bool:
         """Whether the votes of the chunk that begins with this teacher are known, here or where they are kept."""
-        if start not in self._sums and (content := self._stages.load(*self._place(start))) is not None:
+        if start not in self._sums and (content := self._stages.load(votes_stage(COUNTED, start))) is not None:
             votes = np.frombuffer(content, dtype=np.int64).reshape(-1, self._task.n_classes)
             self._sums[start] = Secret(votes)
         return start in self._sums
@@ -193,15 +187,11 @@ class CountedChunks:
     def add(self, start: int, voters: Secret[tuple[Voter, ...]]) -> None:
         """Count and keep the votes of a whole chunk."""
         self._sums[start] = votes_of(self._task, Ensemble(voters, self._task.n_classes), self._asked)
-        self._stages.save(*self._place(start), self._sums[start].reveal().tobytes())
+        self._stages.save(votes_stage(COUNTED, start), self._sums[start].reveal().tobytes())
 
     def beside(self, counts: Secret[IntArray]) -> Secret[IntArray]:
         """Return the votes of all chunks, with those of the other teachers."""
         return Secret(sum((votes.reveal() for votes in self._sums.values()), start=counts.reveal()))
-
-    def _place(self, start: int) -> tuple[str, str]:
-        stage = votes_stage(COUNTED, start)
-        return stage, stage_key(self._task.key, stage, self._task.stage_inputs)
 
 
 def can_be_counted_on_the_way(task: Task) -> bool:
@@ -253,23 +243,23 @@ _CELLS = 2**24  # of linear teachers that one process solves in about three seco
 
 
 def trained(
-    task: Task, shards: Secret[IntArray], wanted: list[range], *, seeds: Secret[IntArray] | None, see: Watch
+    task: Task, shards: Shards, wanted: list[range], see: Watch
 ) -> Iterator[tuple[range, Secret[tuple[Voter, ...]]]]:
-    """Yield the teachers of each range, in one part or in several, in order; ranges as they are done. `seeds`: by shard
-    number. `see`: told no private number.
+    """Yield the teachers of each range, in one part or in several, in order; ranges as they are done. `see`: told no
+    private number.
     """
     if not wanted:
         return iter(())
-    return (_here if task.config.scheduler is None else _elsewhere)(task, shards, wanted, seeds, see)
+    return (_here if task.config.scheduler is None else _elsewhere)(task, shards, wanted, see)
 
 
 def _here(
-    task: Task, shards: Secret[IntArray], wanted: list[range], seeds: Secret[IntArray] | None, see: Watch
+    task: Task, shards: Shards, wanted: list[range], see: Watch
 ) -> Iterator[tuple[range, Secret[tuple[Voter, ...]]]]:
     n_teachers, n_jobs = task.recipe.n_teachers, task.n_jobs
     if task.solves:  # how many processes are worth their start: a matter of speed, which no teacher can tell
-        n_jobs = min(n_jobs, 1 + len(shards.reveal()) * task.views.width // _CELLS)
-    for part in rows_by_teacher(task, shards, wanted):
+        n_jobs = min(n_jobs, 1 + len(shards.of_row.reveal()) * task.views.width // _CELLS)
+    for part in rows_by_teacher(task, shards.of_row, wanted):
         start = part.numbers.start // CHUNK * CHUNK
         # Where else a chunk is cut hangs on private shard sizes, and that there are more shards on the number of units.
         if part.numbers.start == start < n_teachers:
@@ -280,17 +270,17 @@ def _here(
             part.codes,
             part.shards,
             numbers=part.numbers,
-            n_teachers=number_of_shards(task, shards),
+            n_teachers=shards.number,
             n_classes=task.n_classes,
             key=task.key,
-            seeds=seeds,
+            seeds=shards.seeds,
             n_jobs=n_jobs,
         )
         yield part.numbers, voters
 
 
 def _elsewhere(
-    task: Task, shards: Secret[IntArray], wanted: list[range], seeds: Secret[IntArray] | None, see: Watch
+    task: Task, shards: Shards, wanted: list[range], see: Watch
 ) -> Iterator[tuple[range, Secret[tuple[Voter, ...]]]]:
     assert task.config.scheduler is not None  # noqa: S101 - the caller's condition
     n_teachers = task.recipe.n_teachers
@@ -300,11 +290,11 @@ def _elsewhere(
     see("teachers", done, n_teachers)
     voters = train_elsewhere(
         task.trainer,
-        rows_by_teacher(task, shards, wanted),
-        n_teachers=number_of_shards(task, shards),
+        rows_by_teacher(task, shards.of_row, wanted),
+        n_teachers=shards.number,
         n_classes=task.n_classes,
         key=task.key,
-        seeds=seeds,
+        seeds=shards.seeds,
         scheduler=task.config.scheduler,
     )
     for number, voter in voters:

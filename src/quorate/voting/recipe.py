@@ -13,7 +13,6 @@ from typing import Any
 
 from quorate.accounting import Composed, Event
 from quorate.accounting.figures import plural, several
-from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.accounting.neighbouring import Relation
 from quorate.arguments import count, one_of
 from quorate.data.declared_schema import Schema
@@ -150,7 +149,7 @@ def _drawn_pool(declared: Schema, facts: PublicFacts, share: float | None) -> Po
     """Plan the pool that is drawn where there are no public rows."""
     return plan_pool(
         declared,
-        mu_of_gaussian(facts.epsilon, facts.delta),
+        facts.mu,
         n_units=_known(facts),
         neighbours="add-or-remove" if facts.neighbours == "add-or-remove" else "replace",
         share=share,
@@ -204,15 +203,14 @@ def _queries(mechanism: type[Mechanism], facts: PublicFacts) -> tuple[int, str]:
 
 def rows_per_teacher(facts: PublicFacts) -> float:
     r"""Return :math:`r = \tfrac14\sqrt{\mu n \sqrt{w/(C - 1)}}` rows, at least four."""
-    mu = mu_of_gaussian(facts.epsilon, facts.delta)
     width = min(max(facts.width, 1), WIDTH_CAP) / (facts.n_classes - 1)
-    return max(ROWS_FACTOR * math.sqrt(mu * (facts.rows or _known(facts)) * math.sqrt(width)), FEWEST_ROWS)
+    return max(ROWS_FACTOR * math.sqrt(facts.mu * (facts.rows or _known(facts)) * math.sqrt(width)), FEWEST_ROWS)
 
 
 def tiny_rows(facts: PublicFacts) -> float:
     """Return how many rows a tiny teacher gets, at least two."""
     rows = facts.rows or _known(facts)
-    x = mu_of_gaussian(facts.epsilon, facts.delta) * rows
+    x = facts.mu * rows
     per_class, fewest = TINY[facts.n_classes == 2]
     wanted = x / (per_class * math.sqrt(facts.n_classes - 1))
     if wanted > FEW_ROWS:

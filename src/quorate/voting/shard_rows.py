@@ -9,7 +9,7 @@ in which order, is the same.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,11 +51,23 @@ class ShardRows(NamedTuple):
         return "ShardRows(…)"
 
 
-def shards_to_train(task: Task) -> Secret[IntArray]:
-    """Return the shard of each row as teachers are trained on them: looked at, and without units that are held out."""
+@dataclass(frozen=True, slots=True, repr=False)
+class Shards:
+    """The shard of each row, how many there are, and the seeds of their teachers; None where their numbers give them.
+    All of it is as secret as the shards.
+    """
+
+    of_row: Secret[IntArray]
+    number: int
+    seeds: Secret[IntArray] | None
+
+
+def shards_to_train(task: Task) -> Shards:
+    """Return the shards as teachers are trained on them: looked at, and without units that are held out."""
     shards = shards_of(task)
     check_shards(task, shards)
-    return learning(task, shards)
+    shards = learning(task, shards)
+    return Shards(shards, number_of_shards(task, shards), seeds_of(task, shards))
 
 
 def shards_of(task: Task) -> Secret[IntArray]:
@@ -93,7 +105,7 @@ def number_of_shards(task: Task, shards: Secret[IntArray]) -> int:
 
 
 def seeds_of(task: Task, shards: Secret[IntArray]) -> Secret[IntArray] | None:
-    """Seeds of teachers that have one unit each; None where a shard's number gives its teacher's seed."""
+    """Return the seeds of teachers that have one unit each; None where a shard's number gives its teacher's seed."""
     if task.partition != "unit":
         return None
     seeds = seeds_of_units(task.inputs.private.reveal().unit_keys, shards, task.key).reveal()

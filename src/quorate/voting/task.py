@@ -33,10 +33,9 @@ from quorate.labelling.active import Strategy
 from quorate.noise import NoiseSource
 from quorate.release.model_digest import described, described_mechanism
 from quorate.run.drawn_pool import ReleasedMarginals
-from quorate.run.drawn_rows import pool_from
 from quorate.run.held_out import HeldOut, SetsPlan
 from quorate.run.public_facts import ChosenRelation, PublicFacts
-from quorate.run.stage_store import StageStore, pool_stage, stage_key
+from quorate.run.stage_store import stage_key
 from quorate.students import Student
 from quorate.types import IntArray, Secret, derive
 from quorate.voting.config import RunConfig
@@ -119,8 +118,8 @@ class Task:
         if pool is None:
             return (*(() if self.sets is None else (self.sets.why(self.facts.unit),)), *self.recipe.why)
         if self.released is None:
-            return pool.described(None), *self.recipe.why
-        pool_words, n_asked = pool.described(self.released, n_rows(self.inputs.public)), len(self.queries)
+            return pool.pool_in_words(None), *self.recipe.why
+        pool_words, n_asked = pool.pool_in_words(self.released, n_rows(self.inputs.public)), len(self.queries)
         if self.strategy is None and n_asked < self.recipe.n_queries:
             pool_words += (
                 f"; {n_asked:,} of them differ, and {self.recipe.n_queries - n_asked:,} answers are left for questions"
@@ -310,11 +309,6 @@ class Task:
         if self.sets is not None:  # the limit is that of one model
             made_from["student"] = [described(self.student), self.config.declined]
         return stage_key(self.key, "labels", made_from)
-
-    def kept_pool(self, stages: StageStore) -> Rows | None:
-        """Return the rows that an earlier process drew and kept; None where none did."""
-        content = stages.load(pool_stage(self.content_key), self.content_key)
-        return None if content is None else pool_from(content)
 
     @property
     def charged_inputs(self) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from quorate.accounting import epsilon as price
 from quorate.accounting.figures import several
 from quorate.arguments import for_shell, shown
 from quorate.data import PublicPool, check_classes, encode_labels, match_columns, read_data
+from quorate.data.columns import text_columns
 from quorate.errors import DataRefused, PreconditionFailed, SeededNoiseRefused
 from quorate.findings import Finding, Outcome
 from quorate.folder.external_votes import VotesReleased, release_votes
@@ -30,7 +31,6 @@ from quorate.folder.sites.settings import Site, SitesData, SitesSettings, read_s
 from quorate.folder.sites.signed_votes import Queries, SignedVotes, Statement, read_queries, same_classes, verified
 from quorate.folder.student_rows import student_file
 from quorate.folder.table_source import no_file
-from quorate.folder.tables import texts_of
 from quorate.folder.votes_file import VotesFile
 from quorate.labelling import Released
 from quorate.ledger import Budget, Ledger
@@ -244,7 +244,7 @@ def _evaluation(data: SitesData, classes: tuple[Any, ...], side: PublicSide) -> 
         raise PreconditionFailed("[data] evaluation needs [data] label, the column of its labels")
     if not data.evaluation.exists():
         raise PreconditionFailed(f"[data] evaluation names {data.evaluation}, and there is no such file")
-    name, text = data.evaluation.name, texts_of(side.pool)
+    name, text = data.evaluation.name, text_columns(side.pool)
     table = read_data(data.evaluation, label=data.label, text=text, n_features=side.pool.shape[1])
     _, rows = match_columns(side.pool, table.X, called=(data.public.name, name))
     side.views.student.check(rows, name)
