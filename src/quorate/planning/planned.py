@@ -156,7 +156,6 @@ def plan(
     'GenericLearner'
     """
     n_records, unit = count("n_records", n_records, at_least=1), word_for_unit(unit)
-    n_rows = number_of_rows(n_rows, n_records, unit)
     n_public = needed("n_public", n_public) if public is None else 0  # said first
     names, judged = _classes(classes, n_classes, scoring, class_shares)
     used = Models(teacher, student, feature_map, models_of(models))
@@ -167,7 +166,7 @@ def plan(
         n_classes=len(names),
         width=needed("width", width) if side is None else side.views.width,
         online_answers=online_answers,
-        n_rows=n_rows,
+        n_rows=number_of_rows(n_rows, n_records, unit),
         unit=unit,
         neighbours=neighbours,
         rare=share_of_rarer(judged.shares),
