@@ -278,7 +278,7 @@ def gather_scores(
         raise InvalidParameter(
             f"soft labels are scores of the second of two classes, got {ensemble.n_classes}; choose another mechanism"
         )
-    voters, n_queries = ensemble.voters.reveal(), n_rows(X)
+    n_jobs, voters, n_queries = count("n_jobs", n_jobs, at_least=1), ensemble.voters.reveal(), n_rows(X)
     scores = np.full((n_queries, len(voters)), np.nan)
     numbers = []
     for number, voter in enumerate(voters):
