@@ -43,7 +43,7 @@ def fit(kind, ledger, seed, n=N, **more):
     ("kind", "earlier", "seed"),
     [
         ("classes", {"rate_of_drawn": 4.0}, 3),
-        ("two classes", {"rate_of_drawn": 4.0}, None),
+        ("two classes", {"marginals": 0}, None),
         ("classes", {"rate_of_drawn": 4.0, "paired": False}, None),
         ("number", {"located": 1}, 3),
         ("number", {"located": 0}, None),
@@ -69,9 +69,9 @@ def test_a_fit_that_was_begun_by_earlier_defaults_goes_on_with_its_charge_and_ro
 
 @pytest.mark.parametrize(
     ("kind", "rate", "more"),
-    [("classes", 6, {}), ("two classes", 6, {}), ("number", 4, {}), ("classes", 4, {"feature_map": "linear"})],
+    [("classes", 6, {}), ("two classes", 4, {}), ("number", 4, {}), ("classes", 4, {"feature_map": "linear"})],
 )
-def test_steps_are_longer_on_a_drawn_pool_beside_kernels_where_classes_are_predicted(kind, rate, more):
+def test_steps_are_longer_on_a_drawn_pool_beside_kernels_where_pairs_are_compared(kind, rate, more):
     model = fit(kind, Ledger(budget=Budget(10.0, 1e-4)), 3, **more)
     assert model._kept.task.plan.settings.rate == rate
     assert f"times the rate {rate}" in " ".join(model._kept.task.why)

@@ -161,7 +161,7 @@ def encode_labels(y: Any, classes: Sequence[Any], *, name: str = "y", n_rows: in
 
 
 def codes_of(y: Any, classes: Sequence[Label]) -> IntArray:
-    """Return the code of each label, and −1 where it says none of the declared classes."""
+    """Return the code of each label, and −1 where it says none of the declared classes: a direct run leaves it out."""
     says = text_reader(map(str, classes))
     known = {says(label): code for code, label in enumerate(classes)}
     known |= {str(label): code for code, label in enumerate(classes) if type(label) is int}  # beyond the floats

@@ -34,8 +34,8 @@ class DirectConfig(MethodConfig):
     (:data:`.defaults.RULE`), by an earlier rule where a run was begun by it. `class_shares`: in the order of the
     classes. `marginals`: the share of μ² that noisy marginals get; None for the default, 0 for none: then rows are
     taken as they are, without a pool. `paired`: whether sums over pairs of columns are released beside them; not where
-    a run was begun before there were any. `rate_of_drawn`: η of classes on a drawn pool, by an earlier default where a
-    run was begun by it.
+    a run was begun before there were any. `rate_of_drawn`: η on a drawn pool (:func:`rate_of`), by an earlier default
+    where a run was begun by it.
     """
 
     classes: Any = None
@@ -109,8 +109,9 @@ def draws_pool(config: DirectConfig, public: Any) -> bool:
 
 
 def rate_of(config: DirectConfig, n_classes: int) -> float:
-    """Return η of a run on a drawn pool: beside kernels, for classes, it is one of its own."""
-    return config.rate_of_drawn if config.feature_map == "kernels" and n_classes else RATE
+    """Return η of a run on a drawn pool: beside kernels it is one of its own where pairs of columns are compared."""
+    compared = config.feature_map == "kernels" and compares_pairs(DeclaredSchema.of(config.schema), n_classes)
+    return config.rate_of_drawn if compared else RATE
 
 
 def plan_key(

@@ -13,8 +13,8 @@ measured on *held-out* rows of the pool, since rows that the coordinates were fi
 Where a share p of the rarer of two classes is declared, the bound on d(κ) is 4p(1 - p) of that: the rare class carries
 the information, and there is less of it (decision 0073).
 η = 4 makes the first step Newton's, for the curvature of the logistic loss is at most 1/4. Beside kernels on a drawn
-pool it is 6: private rows differ less along most of its directions, and the curvature is as much smaller (decision
-0101).
+pool it is 6 for more than two classes and columns that are mostly numbers: private rows differ less along most of its
+directions, and the curvature is as much smaller (decision 0101).
 
 Where the map is linear beside the residual of two kernels (:class:`~quorate.data.feature_maps.ResidualMap`), each block
 is whitened by itself, and d below is the sum of both effective dimensions:

@@ -180,11 +180,10 @@ def _earlier(config: DirectConfig, public: Any, task: DirectTask | None) -> list
     rules = range(config.located, -1, -1) if config.target_range is not None else [config.located]
     if not draws_pool(config, public):
         return [replace(config, located=rule) for rule in rules[1:]]
-    of_drawn: list[dict[str, Any]] = [{}, {"rate_of_drawn": RATE}, {"rate_of_drawn": RATE, "paired": False}]
-    if config.target_range is not None:  # has neither
-        of_drawn = of_drawn[:1]
-    elif task is not None and task.drawn is not None and not compares_pairs(task.drawn.before.declared, task.n_classes):
-        of_drawn.pop()
+    of_drawn: list[dict[str, Any]] = [{}]
+    drawn = None if task is None else task.drawn
+    if drawn is None or task is None or compares_pairs(drawn.before.declared, task.n_classes):
+        of_drawn += [{"rate_of_drawn": RATE}, {"rate_of_drawn": RATE, "paired": False}]
     if config.marginals is None:
         of_drawn.append({"marginals": 0})
     return [replace(config, located=rule, **then) for then in of_drawn for rule in rules][1:]
