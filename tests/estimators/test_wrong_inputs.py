@@ -301,6 +301,10 @@ WRONG = {
         lambda p: p.fit(ledger=p.folder),
         ("the ledger must be a file in a folder that exists",),
     ),
+    "a ledger whose name is too long": (
+        lambda p: p.fit(ledger=p.folder / ("x" * 252)),
+        ("the ledger's name may have", "bytes at most"),
+    ),
     "a ledger in no folder": (
         lambda p: p.fit(ledger=p.folder / "no" / "ledger.db"),
         ("there is no folder", "create it first"),

@@ -118,11 +118,11 @@ def fingerprint_key(
     place = _place(ledger)
     if place is None:
         return fresh
+    refuse_second_names(place)
     path, drawn = key_file(place), key_file(place, new=True)
     for written in (path, drawn):
         if written.exists():
             return read_or_create_key(written)
-    refuse_second_names(place)
     if not isinstance(ledger, Ledger):  # an open one is a ledger, whatever its store writes
         refuse_other_files(place)
     fingerprints = _fingerprints(ledger)
