@@ -20,6 +20,7 @@ from quorate.folder.settings import settings_of
 from quorate.service.open_run import open_student
 from quorate.students.decision_threshold import decides_from
 from quorate.students.prediction_sets import apart
+from quorate.voting.shard_rows import shards_to_train
 
 pytestmark = pytest.mark.mostly_heavy
 
@@ -227,7 +228,7 @@ def test_a_run_holds_units_out_and_publishes_the_limit(make_run, cli, by):
     assert np.isfinite(sets.limit)
     if by == "votes":
         task = read_run(root).task
-        taught = sum(facts.n_records for facts in _teachers(task))
+        taught = sum(facts.n_records for facts in _teachers(task, shards_to_train(task)))
         assert taught == int((~task.held.held.reveal()).sum())
     out = cli.ok("audit", root, "--runs", "2000")
     assert "which units were held out for prediction sets" in out.words

@@ -49,7 +49,7 @@ from quorate.voting.kept_votes import votes
 from quorate.voting.method import VOTES
 from quorate.voting.models import EARLIER_TEACHER, teacher_named
 from quorate.voting.recipe import FEW_ROWS
-from quorate.voting.shard_rows import Shards, shards_to_train
+from quorate.voting.shard_rows import TaughtShards, shards_to_train
 from quorate.voting.task import Task
 
 SEEDED_MARK = "seeded noise: reproducible, therefore not private"
@@ -301,7 +301,7 @@ def _quality(scores: Secret[Any]) -> QualityFacts:
     )
 
 
-def _teachers(task: Task, shards: Shards) -> list[TeacherFacts]:
+def _teachers(task: Task, shards: TaughtShards) -> list[TeacherFacts]:
     private, of_row, facts = task.inputs.private.reveal(), shards.of_row.reveal(), []
     for teacher in range(shards.number):
         codes = private.codes[of_row == teacher]

@@ -40,14 +40,14 @@ from quorate.ensemble.votes import BLOCK, add_votes, code_type, votes_of_each, v
 from quorate.errors import TeachersSilent
 from quorate.run.stage_store import CALLED, CHUNK, COUNTED, PROMPTED, NoStages, StageStore, TaskStages, votes_stage
 from quorate.types import IntArray, Secret, Watch
-from quorate.voting.shard_rows import Shards, rows_by_teacher
+from quorate.voting.shard_rows import TaughtShards, rows_by_teacher
 from quorate.voting.task import Task
 
 ROUNDS = 4  # of calls side by side before progress is told: the last ones wait for the slowest of their fellows
 
 
 def votes(
-    task: Task, queries: IntArray, stages: StageStore, see: Watch, *, shards: Shards
+    task: Task, queries: IntArray, stages: StageStore, see: Watch, *, shards: TaughtShards
 ) -> tuple[Ensemble | None, Secret[Any]]:
     """Return the teachers (where they are needed later) and what a mechanism is to look at: :func:`votes_of`."""
     stage = "scores" if task.recipe.mechanism.takes == "scores" else "votes"
@@ -114,7 +114,7 @@ def teachers(
     stages: StageStore,
     see: Watch,
     *,
-    shards: Shards,
+    shards: TaughtShards,
     chunks: CountedChunks | None = None,
 ) -> Ensemble:
     """Train the teachers chunk by chunk, so that a killed run goes on from the last whole chunk. `chunks`
@@ -243,7 +243,7 @@ _CELLS = 2**24  # of linear teachers that one process solves in about three seco
 
 
 def trained(
-    task: Task, shards: Shards, wanted: list[range], see: Watch
+    task: Task, shards: TaughtShards, wanted: list[range], see: Watch
 ) -> Iterator[tuple[range, Secret[tuple[Voter, ...]]]]:
     """Yield the teachers of each range, in one part or in several, in order; ranges as they are done. `see`: told no
     private number.
@@ -254,7 +254,7 @@ def trained(
 
 
 def _here(
-    task: Task, shards: Shards, wanted: list[range], see: Watch
+    task: Task, shards: TaughtShards, wanted: list[range], see: Watch
 ) -> Iterator[tuple[range, Secret[tuple[Voter, ...]]]]:
     n_teachers, n_jobs = task.recipe.n_teachers, task.n_jobs
     if task.solves:  # how many processes are worth their start: a matter of speed, which no teacher can tell
@@ -280,7 +280,7 @@ def _here(
 
 
 def _elsewhere(
-    task: Task, shards: Shards, wanted: list[range], see: Watch
+    task: Task, shards: TaughtShards, wanted: list[range], see: Watch
 ) -> Iterator[tuple[range, Secret[tuple[Voter, ...]]]]:
     assert task.config.scheduler is not None  # noqa: S101 - the caller's condition
     n_teachers = task.recipe.n_teachers

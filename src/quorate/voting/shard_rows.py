@@ -52,7 +52,7 @@ class ShardRows(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Shards:
+class TaughtShards:
     """The shard of each row, how many there are, and the seeds of their teachers; None where their numbers give them.
     All of it is as secret as the shards.
     """
@@ -62,12 +62,12 @@ class Shards:
     seeds: Secret[IntArray] | None
 
 
-def shards_to_train(task: Task) -> Shards:
+def shards_to_train(task: Task) -> TaughtShards:
     """Return the shards as teachers are trained on them: looked at, and without units that are held out."""
     shards = shards_of(task)
     check_shards(task, shards)
     shards = learning(task, shards)
-    return Shards(shards, number_of_shards(task, shards), seeds_of(task, shards))
+    return TaughtShards(shards, number_of_shards(task, shards), seeds_of(task, shards))
 
 
 def shards_of(task: Task) -> Secret[IntArray]:
