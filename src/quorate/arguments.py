@@ -74,8 +74,7 @@ def real(
             and (at_most is None or number <= at_most)
         ):
             return number + 0.0  # −0.0 becomes 0.0: equal values are written alike
-    advice = hint or _without_quotes(value)
-    raise InvalidParameter(parameter=name, got=value, expected=expected, advice=advice)
+    raise InvalidParameter(parameter=name, got=value, expected=expected, advice=hint or _without_quotes(value))
 
 
 def truth(name: str, value: object) -> bool:

@@ -160,8 +160,7 @@ def settings_to_run(settings: Settings, *, before: Callable[[str], None] | None 
     if method is not None:
         return settings.with_choice(Choice(method))
     say = None if before is None else lambda _: before(CHOOSES)
-    plan_ = plan_of(settings, before=say, read=read)
-    return settings.with_choice(choice_of(plan_))
+    return settings.with_choice(choice_of(plan_of(settings, before=say, read=read)))
 
 
 def choice_of(plan_: Plan) -> Choice:

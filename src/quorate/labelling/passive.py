@@ -61,6 +61,7 @@ def label(
     flight; a stream also loses its open stage, and goes on with other thresholds. With another block size a run draws
     other noise: an address belongs to a block, not to a query.
     """
+    count("block", block, at_least=1)
     if counts.reveal().ndim != 2:
         raise InvalidParameter("counts must be votes (n_queries, n_classes); pass one row per query")
     n_queries, n_classes = counts.reveal().shape
@@ -73,7 +74,7 @@ def label(
     builder = _stored(mechanism, reservation, n_queries=n_queries, n_classes=n_classes)
     done = sum(earlier.count for earlier in reservation.blocks(LABEL) if earlier.first < n_queries)
     answers_by = answering(mechanism, reservation)
-    round_ = count("block", block, at_least=1) * max(1, n_queries // (ROUNDS * block))
+    round_ = block * max(1, n_queries // (ROUNDS * block))
     predictions, learned = None, 0  # from the first so many answers: the same ones after a restart
     while done < n_queries:
         if predict is not None and done - done % round_ > learned:

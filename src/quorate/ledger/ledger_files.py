@@ -41,10 +41,10 @@ def beside(path: Path, ending: str) -> Path:
     return path.with_name(path.name + ending)
 
 
-def refuse_second_names(path: Path) -> None:
+def refuse_name(path: Path) -> None:
     """Refuse a ledger, or a file beside it, that goes by several names, or whose name is too long."""
     most = os.pathconf(path.parent, "PC_NAME_MAX") - max(map(len, _ENDINGS)) if path.parent.is_dir() else 0
-    if most and len(os.fsencode(path.name)) > most:
+    if 0 < most < len(os.fsencode(path.name)):  # where there is a limit
         raise PreconditionFailed(f"the ledger's name may have {most} bytes at most, got {path.name}")
     for end in _ENDINGS:
         file = beside(path, end)
@@ -329,7 +329,7 @@ class LedgerFiles:
         self._lock: int | None = None
         self._log_named = False
         self._held: dict[Path, os.stat_result] = {}  # the database and its log, as they were left here
-        refuse_second_names(path)
+        refuse_name(path)
         if path.is_dir() or not path.parent.is_dir():
             raise PreconditionFailed(f"the ledger must be a file in a folder that exists, got {path}")
         refuse_other_files(path)

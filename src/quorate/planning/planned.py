@@ -192,8 +192,8 @@ def _classes(
 ) -> tuple[Sequence[Any], Judged]:
     """Return the classes, numbers where they have no names, and what judges a row of a plan."""
     named_ = None if classes is None else check_classes(classes)
-    number = number_of_classes(named_, n_classes)
     judged = Judged(scoring=check_scoring(scoring), shares=check_class_shares(shares, named_ or ()))
+    number = number_of_classes(named_, n_classes)
     return named_ or range(number), judged
 
 

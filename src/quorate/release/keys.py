@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from quorate.errors import InvalidParameter, LedgerMismatch, PreconditionFailed
 from quorate.ledger import Ledger
-from quorate.ledger.ledger_files import keep_owner, key_file, refuse_other_files, refuse_second_names, sync_folder
+from quorate.ledger.ledger_files import keep_owner, key_file, refuse_name, refuse_other_files, sync_folder
 from quorate.release.session import unless_new
 from quorate.types import Secret
 
@@ -118,7 +118,7 @@ def fingerprint_key(
     place = _place(ledger)
     if place is None:
         return fresh
-    refuse_second_names(place)
+    refuse_name(place)
     path, drawn = key_file(place), key_file(place, new=True)
     for written in (path, drawn):
         if written.exists():
