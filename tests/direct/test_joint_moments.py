@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from tests.gaussian import gaussian_epsilon
 
 from quorate.accounting import epsilon, zcdp
 from quorate.data.declared_schema import Schema
@@ -310,6 +311,24 @@ def test_the_whole_costs_what_was_asked_and_sums_are_a_part_of_it(eps, neighbour
     assert zcdp(before.fixed.event_for(neighbours)) / whole == pytest.approx(before.of_rounds, rel=0.02)
     assert before.share + before.of_pairs + before.of_rounds == pytest.approx(1)
     assert 0.05 <= before.of_pairs <= 0.1
+
+
+@pytest.mark.parametrize("neighbours", ["add-or-remove", "replace"])
+def test_the_whole_costs_what_shifts_that_add_up_in_squares_do(neighbours):
+    """An independent check: how far one unit moves each released number, by the proofs, in standard deviations of the
+    noise that is drawn; all squares together are one shift of a Gaussian, priced in closed form.
+    """
+    before = before_pool(DECLARED, "kernels", neighbours=neighbours, n_units=20_000, epsilon=1.0, **GIVEN)
+    replaced = neighbours == "replace"
+    shifts = [np.sqrt(1 + replaced) * B**2 / np.sqrt(2) / before.pairs.sigma]
+    for partition in before.marginals.partitions:
+        shifts += [np.sqrt(1 + replaced) / before.marginals.sigma(partition)] * max(partition.depth, 1)
+    shifts += [(1 + replaced) * 2**before.fixed.k / before.fixed.sigma] * before.fixed.rounds
+    whole = gaussian_epsilon(float(np.linalg.norm(shifts)), 1e-5)
+    assert whole == pytest.approx(1.0, rel=1e-4)
+    assert epsilon(before.event_for(neighbours), 1e-5) == pytest.approx(whole, rel=1e-4)
+    without = gaussian_epsilon(float(np.linalg.norm(shifts[1:])), 1e-5)  # a twin that leaves the sums out
+    assert without < 0.98
 
 
 @pytest.mark.parametrize("neighbours", ["add-or-remove", "replace"])

@@ -30,22 +30,26 @@ class Clock:
 
 
 class Place:
-    """Somewhere a ledger can be opened, closed and opened again."""
+    """Somewhere a ledger can be opened, closed and opened again.
 
-    def __init__(self, kind, folder, server=None):
-        self.kind, self.path, self.clock = kind, folder / "ledger.db", Clock()
-        self.server, self.url = server, None if server is None else server.url()
+    `kind`: the store's, as its facts say. `steps`: of a commit, after each of which it can be made to fail. `facts`:
+    what a process says of the store when it begins to write.
+    """
+
+    kind, steps, facts = "memory", (), ("store",)
+
+    def __init__(self, folder, fixture=None):
+        self.clock, self.at, self.opened = Clock(), lambda _: None, []
+        self.prepare(folder, fixture)
+
+    def prepare(self, folder, fixture):
         self.memory = MemoryStore()
-        self.at = lambda _: None
-        self.opened = []
+
+    def store(self, *, create):
+        return self.memory
 
     def open(self, budget=None, known=None):
-        if self.kind == "memory":
-            store = self.memory
-        elif self.url is not None:
-            store = PostgresStore(self.url, create=budget is not None, at=lambda name: self.at(name))
-        else:
-            store = SqliteStore(self.path, create=budget is not None, at=lambda name: self.at(name))
+        store = self.store(create=budget is not None)
         ledger = Ledger(budget=budget, clock=self.clock, store=store, known=known)
         self.opened.append(ledger)
         return ledger
@@ -54,16 +58,46 @@ class Place:
         """Let the disk fail, or the connection be lost, after this step of a commit."""
 
         def at(name):
-            if name == point and self.url is None:
-                raise OSError(errno.ENOSPC, "No space left")
             if name == point:
-                self.server.sql(f"SELECT pg_terminate_backend({self.opened[-1]._store._connection.info.backend_pid})")
+                self.fail()
 
         self.at = at
 
     def close(self):
         while self.opened:
             self.opened.pop().close()
+
+
+class SqlitePlace(Place):
+    kind, steps = "sqlite", ("begun", "inserted", "committed", "anchor written", "anchored")
+    facts = ("store", "sqlite")
+
+    def prepare(self, folder, fixture):
+        self.path = folder / "ledger.db"
+
+    def store(self, *, create):
+        return SqliteStore(self.path, create=create, at=lambda name: self.at(name))
+
+    def fail(self):
+        raise OSError(errno.ENOSPC, "No space left")
+
+
+class PostgresPlace(Place):
+    kind, steps = "postgresql", ("begun", "inserted", "anchored", "committed")
+    facts = ("store", "postgresql", "cluster", "timeline")
+
+    def prepare(self, folder, fixture):
+        self.server = fixture("server")
+        self.url = self.server.url()
+
+    def store(self, *, create):
+        return PostgresStore(self.url, create=create, at=lambda name: self.at(name))
+
+    def fail(self):
+        self.server.sql(f"SELECT pg_terminate_backend({self.opened[-1]._store._connection.info.backend_pid})")
+
+
+STORES = {place.kind: place for place in (Place, SqlitePlace, PostgresPlace)}
 
 
 @pytest.fixture(scope="session")
@@ -75,11 +109,10 @@ def server():
         yield server
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgresql"])
+@pytest.fixture(params=list(STORES))
 def place(request, tmp_path):
     """Run the test with each store: the contract suite."""
-    server = request.getfixturevalue("server") if request.param == "postgresql" else None
-    place = Place(request.param, tmp_path, server)
+    place = STORES[request.param](tmp_path, request.getfixturevalue)
     yield place
     place.close()
 
@@ -100,7 +133,7 @@ def reservation(ledger):
 
 @pytest.fixture
 def on_disk(tmp_path):
-    place = Place("sqlite", tmp_path)
+    place = SqlitePlace(tmp_path)
     yield place
     place.close()
 

@@ -9,7 +9,7 @@ from functools import reduce
 
 import numpy as np
 import pytest
-from tests.ledger.conftest import reserved
+from tests.ledger.conftest import STORES, reserved
 
 from quorate.accounting import ApproxDP, Composed, DiscreteGaussian, PureDP
 from quorate.errors import (
@@ -105,15 +105,9 @@ def test_answers_cannot_be_stored_without_a_charge(reservation):
         reservation.store(made_up, [1])
 
 
-FAILS = {
-    "sqlite": ["begun", "inserted", "committed", "anchor written", "anchored"],
-    "postgresql": ["begun", "inserted", "anchored", "committed"],
-}
-
-
 @pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
-    ("place", "point"), [(kind, point) for kind, points in FAILS.items() for point in points], indirect=["place"]
+    ("place", "point"), [(kind, point) for kind, of in STORES.items() for point in of.steps], indirect=["place"]
 )
 def test_after_a_commit_that_failed_nothing_is_released_until_it_is_opened_again(place, point, ledger, reservation):
     kept = reservation.draw("label", 2)
@@ -137,7 +131,7 @@ def test_after_a_commit_that_failed_nothing_is_released_until_it_is_opened_again
     ledger = place.open(BUDGET)
     ledger.verify()
     reservation = reserved(ledger)
-    recorded = FAILS[place.kind].index(point) >= FAILS[place.kind].index("committed")
+    recorded = place.steps.index(point) >= place.steps.index("committed")
     assert reservation.remaining("label") == (5 if recorded else 8)
     assert [block.status for block in reservation.blocks("label")] == ["stored"] + ["interrupted"] * recorded
 
@@ -495,8 +489,7 @@ def test_each_process_that_writes_says_so_with_the_version_of_its_store(place):
     assert kinds == [("opened", 1), ("started", 2), ("bound", 2)]
     for entry in ledger.export()[:2]:
         assert entry["store"]["store"] == place.kind
-        epoch = {"cluster", "timeline"} if place.kind == "postgresql" else set()
-        assert set(entry["store"]) == {"store", place.kind, *epoch} - {"memory"}
+        assert set(entry["store"]) == set(place.facts)
 
 
 def test_answers_are_stored_once(reservation):

@@ -5,7 +5,7 @@ All of it follows from public facts: the schema, n₀, the number of classes, (�
 :math:`\mu(\varepsilon, \delta)` of the whole, marginals get the share s of :math:`\mu^2`, a tenth by default, and up to
 .3 where few units are many columns' all: the least with :math:`q = n_0/(3\sigma_t) \ge 6`. Sums over pairs get .05
 to .1 where the noise leaves something to see. The rounds' noise is then the least for which the whole costs no more
-than ε.
+than ε; `tests/direct/test_joint_moments.py` adds it up by another road, in closed form.
 """
 
 from __future__ import annotations

@@ -67,7 +67,8 @@ def discrete_gaussian(sigma: float, size: Size, source: NoiseSource) -> IntArray
 
     References
     ----------
-    Canonne, Kamath, Steinke (2020), arXiv:2004.00010.
+    Canonne, Kamath, Steinke (2020), arXiv:2004.00010: the distribution. The sampler is not theirs, which rejects and
+    draws again (decision 0001).
 
     Examples
     --------

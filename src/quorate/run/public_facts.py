@@ -15,6 +15,7 @@ from quorate.arguments import count, one_of, real
 from quorate.errors import InvalidParameter, PreconditionFailed, named
 from quorate.plugins import METHODS
 
+# Measured in docs/how-to/which-method.md, "The rule"; reasons in decision 0075.
 LABELLED = 100  # public rows with labels, from which a rehearsal on them decides
 MANY_ROWS = 10  # rows a unit, above which votes were ahead
 FEW_UNITS = 2_000  # declared units, below which votes are taken where nothing tells how many rows each has
