@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from quorate import PrivateLogisticRegression, PrivateRegressor
-from quorate.direct import prepare
+from quorate.direct import flow, prepare
 from quorate.direct.task import DirectTask
 from quorate.ledger import Budget, Ledger
 
@@ -43,6 +43,7 @@ def fit(kind, ledger, seed, n=N, **more):
     ("kind", "earlier", "seed"),
     [
         ("classes", {"rate_of_drawn": 4.0}, 3),
+        ("two classes", {"paired": False}, 3),
         ("two classes", {"marginals": 0}, None),
         ("classes", {"rate_of_drawn": 4.0, "paired": False}, None),
         ("number", {"located": 1}, 3),
@@ -65,6 +66,30 @@ def test_a_fit_that_was_begun_by_earlier_defaults_goes_on_with_its_charge_and_ro
     assert ledger.head.sequence == entries  # nothing was drawn
     X = people()
     assert (begun.predict(X) == again.predict(X)).all()
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_a_fit_that_was_begun_without_a_share_goes_on_where_a_rare_one_is_declared(monkeypatch, tmp_path, paired):
+    """Two classes of which none is declared to be rare have sums over pairs today, and had none then."""
+    with monkeypatch.context() as before:
+        asked = prepare.as_asked
+        before.setattr(prepare, "as_asked", lambda config, public: replace(asked(config, public), paired=paired))
+        fit("two classes", tmp_path / "ledger.db", 3)
+    fit("two classes", tmp_path / "ledger.db", 3, class_shares={"high": 0.1})
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        assert len(ledger.reservations()) == 1
+
+
+@pytest.mark.parametrize("kind", ["classes", "two classes"])
+def test_a_fit_whose_sums_were_shrunk_by_the_earlier_rule_goes_on_in_its_coordinates(monkeypatch, kind):
+    ledger, other = (Ledger(budget=Budget(10.0, 1e-4)) for _ in range(2))
+    with monkeypatch.context() as before:
+        before.setattr(flow, "SHRINKAGES", ("spikes",))
+        begun = fit(kind, ledger, 3)
+    entries, X = ledger.head.sequence, people()
+    assert (begun.predict_proba(X) == fit(kind, ledger, 3).predict_proba(X)).all()
+    assert ledger.head.sequence == entries
+    assert not (begun.predict_proba(X) == fit(kind, other, 3).predict_proba(X)).all()
 
 
 @pytest.mark.parametrize(

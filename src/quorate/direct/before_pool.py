@@ -29,7 +29,7 @@ from quorate.data.feature_maps.scale import has_spread
 from quorate.data.pool_moments import MOST_EIGENPAIRS, PoolMoments
 from quorate.data.schema_encoder import encoded_width
 from quorate.direct.defaults import dimension_of_blocks, outputs_of, rounds_for, wanted_dimension
-from quorate.direct.joint_moments import PairColumns, pairs_of, with_moment
+from quorate.direct.joint_moments import SHRINKAGES, PairColumns, Shrinkage, pairs_of, with_moment
 from quorate.direct.plan import (
     COARSEST_K,
     LARGEST_SIGMA,
@@ -158,7 +158,8 @@ def before_pool(
     pool = plan_pool(declared, of.mu, n_units=n_units, neighbours=relation, share=share)
     pairs, of_pairs = None, 0.0
     if paired and feature_map == "kernels" and pool.share <= _MOST_COUNTED:
-        pairs, of_pairs = pairs_of(declared, of.mu, n_classes=n_classes, n_units=n_units, neighbours=relation)
+        facts: dict[str, Any] = {"n_classes": n_classes, "n_units": n_units, "rare": of.rare}
+        pairs, of_pairs = pairs_of(declared, of.mu, neighbours=relation, **facts)
     left = of.mu * sqrt(1 - pool.share - of_pairs)
     for_settings = mu_for_settings(left, of.neighbours)
     n_rows = N_ROWS + sum(len(held.values) for held in _short_lists(declared))
@@ -239,10 +240,15 @@ def _noise(
     raise too_much_noise(epsilon, delta)
 
 
-def plan_on(before: BeforePool, schema: ReadSchema, sums_of: SumsOver | None = None) -> DirectPlan:
+def plan_on(
+    before: BeforePool,
+    schema: ReadSchema,
+    sums_of: SumsOver | None = None,
+    shrinkage: Shrinkage = SHRINKAGES[0],
+) -> DirectPlan:
     """Fix a run's coordinates by the pool that was drawn for it; rounds and noise are those that were paid for.
-    `schema`: of the pool. `sums_of`: gives noisy sums over pairs of columns, or None. Nothing is refused: of rows that
-    are all equal a linear map needs nothing.
+    `schema`: of the pool. `sums_of`: gives noisy sums over pairs of columns, or None. `shrinkage`: what is made of
+    these. Nothing is refused: of rows that are all equal a linear map needs nothing.
     """
     encoded, categories = schema.numbers(schema.pool), schema.indicator_blocks
     name = before.feature_map if has_spread(encoded).any() else "linear"
@@ -254,6 +260,6 @@ def plan_on(before: BeforePool, schema: ReadSchema, sums_of: SumsOver | None = N
         columns = PairColumns.of(feature_map.linear, encoded, before.pairs.n_columns - 1)
         if (sums := sums_of(columns)) is not None:
             moments = PoolMoments.of_map(feature_map, encoded)
-            recoloured = columns.recoloured(moments.features, sums, before.pairs, before.n_units)
+            recoloured = columns.recoloured(moments.features, sums, before.pairs, before.n_units, shrinkage)
             moments = with_moment(moments, recoloured)
     return plan_direct(feature_map, encoded, moments=moments, fixed=before.fixed, **asdict(before.settings))

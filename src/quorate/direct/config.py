@@ -109,9 +109,15 @@ def draws_pool(config: DirectConfig, public: Any) -> bool:
 
 
 def rate_of(config: DirectConfig, n_classes: int) -> float:
-    """Return η of a run on a drawn pool: beside kernels it is one of its own where pairs of columns are compared."""
-    compared = config.feature_map == "kernels" and compares_pairs(DeclaredSchema.of(config.schema), n_classes)
-    return config.rate_of_drawn if compared else RATE
+    """Return η of a run on a drawn pool: beside kernels it is one of its own for more than two classes, where pairs of
+    columns are compared.
+    """
+    longer = config.feature_map == "kernels" and n_classes > 2 and _compares_pairs(config, n_classes)
+    return config.rate_of_drawn if longer else RATE
+
+
+def _compares_pairs(config: DirectConfig, n_classes: int) -> bool:
+    return compares_pairs(DeclaredSchema.of(config.schema), n_classes, share_of_rarer(config.class_shares))
 
 
 def plan_key(
@@ -142,7 +148,7 @@ def plan_key(
         config.rounds,
         config.clip,
     )
-    if drawn and config.paired and compares_pairs(DeclaredSchema.of(config.schema), n_classes):
+    if drawn and config.paired and _compares_pairs(config, n_classes):
         cache_inputs = (*cache_inputs, "pairs")
     if drawn and (rate := rate_of(config, n_classes)) != RATE:
         cache_inputs = (*cache_inputs, "rate", rate)

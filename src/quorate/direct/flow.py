@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from quorate.direct.before_pool import DrawnPool
 from quorate.direct.contribution_check import check_contributions
 from quorate.direct.contributions import Grid, lengths_of, logits_of, places_of, slopes, without_wild_rows
 from quorate.direct.descend import descend
+from quorate.direct.joint_moments import SHRINKAGES
 from quorate.direct.task import DirectTask
 from quorate.labelling.private_sets import PLACES
 from quorate.ledger import Ledger, Reservation
@@ -182,14 +184,16 @@ def _with_drawn_pool(
     task = replace(task, drawn=replace(drawn, released=released))
     stated = bool(stated_coordinates(reservation))
     if not (stated and task.stored):
-        if (pool := kept_pool(stages, task.plan_key) if stated else None) is None:
-            for rule in RULES:
-                rows = draw_rows(before.declared, replace(released, rule=rule), N_ROWS, drawn.key)
-                if not stated or task.on(rows, reservation).rests_on(reservation):
-                    break
+        pool = kept_pool(stages, task.plan_key) if stated else None
+        for rule, shrinkage in product(RULES if pool is None else RULES[:1], SHRINKAGES):
+            drawn_by = replace(released, rule=rule)
+            rows = draw_rows(before.declared, drawn_by, N_ROWS, drawn.key) if pool is None else pool
+            if not stated or task.on(rows, reservation, shrinkage).rests_on(reservation):
+                break
+        if pool is None:
             stages.save(pool_stage(task.plan_key), task.plan_key, parquet_of(rows))
             pool = kept_pool(stages, task.plan_key) if stages.keeps else rows  # what was read is the pool
-        task = task.on(pool, reservation)
+        task = task.on(pool, reservation, shrinkage)
         if stages.keeps:
             stages.save(coordinates_stage(task.plan_key), task.plan_key, task.kept_plan())
     task.state_coordinates(reservation)

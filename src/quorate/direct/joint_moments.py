@@ -5,13 +5,14 @@ the private rows long in the few directions in which their columns agree. What i
 of standardised linear features; the linear features of the pool are recoloured to have the second moment that these
 tell of. With S the noisy estimate of the moment of standardised features and a constant, but zero on the diagonal:
 
-    S = U diag(l) Uᵀ,  noise of τ on each entry, edge e = 2 τ √p (the largest eigenvalue of noise alone);
-    l beyond the edge → (l + sign(l) √(l² − 4 p τ²))/2, the value whose noisy one is l; all others are 0;
-    the moment is I + U diag(l) Uᵀ, where the directions of those others share what is left of the trace, p; no
-    eigenvalue is below .3, and then the diagonal is set to ones
+    S = U diag(l) Uᵀ,  noise of τ on each entry;
+    l_i → l_i − 2 p τ² h_i with h_i = (1/p) Σ_j (l_i − l_j)/((l_i − l_j)² + w²) and w = 1.5 τ;
+    the moment is I + U diag(l) Uᵀ, no eigenvalue below .3, and then the diagonal is set to ones
 
-A negative l is believed where e < .8 alone: below −1 there is none. Eigenvalues beyond the edge: Baik, Ben Arous and
-Péché (2005); Benaych-Georges and Nadakuditi (2011), Theorem 2.1, for a deformed Wigner matrix.
+What l_i becomes is what the direction u_i of the noisy matrix has in the one without noise, on average: Bun, Allez,
+Bouchaud and Potters (2016), Rotational invariant estimator for general noisy matrices, for additive noise. Where no l
+is beyond the edge 2 τ √p, the largest eigenvalue of noise alone, nothing is told; a negative one is believed where the
+edge is below .8 alone, since below −1 there is none.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from math import sqrt
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -37,6 +38,7 @@ from quorate.noise.source import MAX_SCALE
 from quorate.release import DrawnBlock, release
 from quorate.release.charge import PAIR_SUMS
 from quorate.run.usable_rows import UsableRows
+from quorate.students.scores import RARE_OF_TWO
 from quorate.types import BoolArray, FloatArray, IntArray, Secret
 
 LEAST_SHARE, MOST_SHARE = 0.05, 0.1  #: of μ², for sums of products
@@ -45,23 +47,32 @@ _LEAST_VARIANCE = 1e-8
 _LEAST_EIGENVALUE = 0.3
 _BELIEVED_BELOW = 0.8  # edge of the noise
 _CLEAR, _USEFUL_BELOW = 0.03, 0.5  # edges, as parts of the largest eigenvalue that there can be
+_WIDTH = 1.5  # w, in τ
+#: How eigenvalues are shrunk, today's first; a run that was begun goes on with the rule that it began with. "spikes": l
+#: beyond the edge to the value whose noisy one is l (Benaych-Georges and Nadakuditi (2011), Theorem 2.1), all others to
+#: one value that keeps the trace.
+Shrinkage: TypeAlias = Literal["expected", "spikes"]
+SHRINKAGES: Final[tuple[Shrinkage, ...]] = ("expected", "spikes")
 _STEP_BITS, _LARGEST = 10, 128.0  # standardised entries are multiples of 2^-10, cut at 128
 
 
-def compares_pairs(declared: Schema, n_classes: int) -> bool:
-    """Whether sums over pairs are worth their price: of more than two classes, and columns that are mostly numbers."""
+def compares_pairs(declared: Schema, n_classes: int, rare: float | None) -> bool:
+    """Whether sums over pairs are worth their price: of columns that are mostly numbers, and classes of which none is
+    declared to be rare. `rare`: the declared share of the rarer of two classes.
+    """
     n_numbers = sum(isinstance(held, NumberColumn) for held in declared.columns.values())
-    return n_classes > 2 and 4 * n_numbers >= encoded_width(declared)  # a number is two linear features
+    many = 4 * n_numbers >= encoded_width(declared)  # a number is two linear features
+    return many and n_classes >= 2 and (rare is None or rare >= RARE_OF_TWO)
 
 
 def pairs_of(
-    declared: Schema, mu: float, *, n_classes: int, n_units: int, neighbours: Relation
+    declared: Schema, mu: float, *, n_classes: int, n_units: int, neighbours: Relation, rare: float | None = None
 ) -> tuple[NoisyPairSums | None, float]:
     """Return what is released of pairs of columns, by public facts alone, and its share of `mu`²: the least of .05 to
     .1 whose noise is well below the largest eigenvalue that there can be; (None, 0) where they are not worth it, or
     noise would hide it all.
     """
-    if not compares_pairs(declared, n_classes):
+    if not compares_pairs(declared, n_classes, rare):
         return None, 0.0
     n_columns = min(encoded_width(declared), MOST_COLUMNS) + 1
     edge = 2 * moved_by(neighbours) / LENGTH**2 / mu / n_units * sqrt(n_columns)  # of rows whose squared length is 1
@@ -125,14 +136,21 @@ class PairColumns:
         """Return encoded rows as integers of length 2^13 at most, each a function of that row and public facts."""
         return bounded(*self._in_steps(rows), self.longest)
 
-    def recoloured(self, features: FloatArray, sums: IntArray, mechanism: NoisyPairSums, n_units: int) -> FloatArray:
+    def recoloured(
+        self,
+        features: FloatArray,
+        sums: IntArray,
+        mechanism: NoisyPairSums,
+        n_units: int,
+        shrinkage: Shrinkage = SHRINKAGES[0],
+    ) -> FloatArray:
         """Return linear features of the pool with the second moment that noisy sums tell of; the same where they tell
         of nothing.
         """
         squared = (self.longest / LENGTH) ** 2 * 4.0**-_STEP_BITS / n_units  # of one step of a sum, in the features'
         noisy = np.zeros((len(self), len(self)))
         noisy[np.triu_indices(len(self), 1)] = sums * squared
-        wanted = moment_of(noisy + noisy.T, mechanism.sigma * squared)
+        wanted = moment_of(noisy + noisy.T, mechanism.sigma * squared, shrinkage)
         if wanted is None:
             return features
         own = self.standardised(features)
@@ -143,7 +161,7 @@ class PairColumns:
         return result
 
 
-def moment_of(noisy: FloatArray, tau: float) -> FloatArray | None:
+def moment_of(noisy: FloatArray, tau: float, shrinkage: Shrinkage = SHRINKAGES[0]) -> FloatArray | None:
     """Return the second moment, with ones on its diagonal, of which `noisy` has the other entries and noise of `tau`
     on each; None where nothing rises above the noise.
     """
@@ -153,10 +171,14 @@ def moment_of(noisy: FloatArray, tau: float) -> FloatArray | None:
     clear = (values > edge) | ((values < -edge) & (edge < _BELIEVED_BELOW))
     if not clear.any():
         return None
-    cleaned = np.where(clear, (values + np.sign(values) * np.sqrt(np.maximum(values**2 - edge**2, 0.0))) / 2, 0.0)
-    if not clear.all():  # the trace is p
-        cleaned[~clear] = max(-float(cleaned.sum()) / int((~clear).sum()), _LEAST_EIGENVALUE - 1)
-    moment = (vectors * np.maximum(1 + cleaned, _LEAST_EIGENVALUE)) @ vectors.T
+    if shrinkage == "expected":
+        apart = values[:, None] - values
+        shrunk = values - 2 * tau**2 * (apart / (apart**2 + (_WIDTH * tau) ** 2)).sum(axis=1)
+    else:
+        shrunk = np.where(clear, (values + np.sign(values) * np.sqrt(np.maximum(values**2 - edge**2, 0.0))) / 2, 0.0)
+        if not clear.all():  # the trace is p
+            shrunk[~clear] = max(-float(shrunk.sum()) / int((~clear).sum()), _LEAST_EIGENVALUE - 1)
+    moment = (vectors * np.maximum(1 + shrunk, _LEAST_EIGENVALUE)) @ vectors.T
     lengths = np.sqrt(np.diag(moment))
     return np.asarray(moment / lengths / lengths[:, None])
 

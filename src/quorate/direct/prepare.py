@@ -182,7 +182,7 @@ def _earlier(config: DirectConfig, public: Any, task: DirectTask | None) -> list
         return [replace(config, located=rule) for rule in rules[1:]]
     of_drawn: list[dict[str, Any]] = [{}]
     drawn = None if task is None else task.drawn
-    if drawn is None or task is None or compares_pairs(drawn.before.declared, task.n_classes):
+    if drawn is None or task is None or compares_pairs(drawn.before.declared, task.n_classes, None):
         of_drawn += [{"rate_of_drawn": RATE}, {"rate_of_drawn": RATE, "paired": False}]
     if config.marginals is None:
         of_drawn.append({"marginals": 0})

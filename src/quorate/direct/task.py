@@ -20,7 +20,7 @@ from quorate.data.rows import Rows
 from quorate.deferred import sparse
 from quorate.direct.before_pool import DrawnPool, plan_on
 from quorate.direct.config import charge_beginning
-from quorate.direct.joint_moments import release_pair_sums
+from quorate.direct.joint_moments import Shrinkage, release_pair_sums
 from quorate.direct.plan import DirectPlan
 from quorate.direct.spool import units_of
 from quorate.direct.stored import dump_plan
@@ -230,9 +230,9 @@ class DirectTask(CellTask):
                 raise PreconditionFailed(_RECOMPUTED)
 
     @unwarned()  # as an error, a warning would end what is charged by now
-    def on(self, pool: Rows, reservation: Reservation) -> DirectTask:
+    def on(self, pool: Rows, reservation: Reservation, shrinkage: Shrinkage) -> DirectTask:
         """Return the task with the pool that was drawn for it: its columns, coordinates, and rows in them. Sums over
-        pairs of columns are released, or read, on the way.
+        pairs of columns are released, or read, on the way, and shrunk by this rule.
         """
         assert self.drawn is not None  # noqa: S101 - the caller's condition
         before, private = self.drawn.before, self.private.reveal()
@@ -242,7 +242,7 @@ class DirectTask(CellTask):
         # Where coordinates were stated and no sums were drawn, rounds began without them, and none are drawn any more.
         if before.pairs is not None and (reservation.blocks(PAIR_SUMS) or not stated_coordinates(reservation)):
             sums_of = partial(release_pair_sums, before.pairs, rows, counted, reservation, self.noise)
-        return self.in_coordinates(schema, plan_on(before, schema, sums_of), private)
+        return self.in_coordinates(schema, plan_on(before, schema, sums_of, shrinkage), private)
 
     def in_coordinates(self, schema: Schema, plan: DirectPlan, private: UsableRows) -> DirectTask:
         """Return the task with other columns and coordinates."""
