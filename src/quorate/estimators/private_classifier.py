@@ -124,8 +124,9 @@ class PrivateClassifier(EitherMethod, VoteArguments, Arguments):
         method, in place of this machine: the same votes, and the same sums. :meth:`ask` asks teachers here.
     marginals : float, optional
         Where ``fit`` gets a schema: the share of the budget (of μ²) that noisy counts of the columns get, in (0, 1); by
-        default the least within [.1, .3] that tells six parts of a number's range apart. Of the direct method, of
-        more than two classes and mostly numbers, noisy sums over pairs of columns get another .05 to .1.
+        default the least within [.1, .3] that tells six parts of a number's range apart. Of the direct method,
+        where columns are mostly numbers and neither of two classes is declared to be rare, noisy sums over pairs of
+        columns get another .05 to .1.
     neighbours : {"auto", "add-or-remove", "replace"}, default "auto"
         Of the direct method, as :class:`~quorate.PrivateLogisticRegression` has it. Of votes, where ``fit`` gets a
         schema: for which change of one unit the noise of these counts is. By default it is enough for each, as that of
@@ -231,8 +232,8 @@ class PrivateClassifier(EitherMethod, VoteArguments, Arguments):
         schema : Schema or mapping of str to declaration, optional
             Where there are no public rows: what the columns of the frame hold, as :class:`~quorate.Schema` takes it. A
             tenth of the budget pays for noisy counts of each column, in the same charge, and rows drawn from them are
-            the public ones. By the direct method, of more than two classes and mostly numbers, up to another
-            tenth pays for noisy sums over pairs of columns.
+            the public ones. By the direct method, where columns are mostly numbers and neither of two classes is
+            declared to be rare, up to another tenth pays for noisy sums over pairs of columns.
 
         Raises
         ------

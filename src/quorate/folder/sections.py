@@ -90,8 +90,8 @@ class MethodSettings:
     marginals: float | None = setting(
         partial(real, at_least=0, below=1),
         "with a `[schema]`: the share of μ² that pays for noisy counts of the columns, from which a pool is drawn; "
-        'with `"direct"`, of more than two classes and mostly numbers, noisy sums over pairs of columns take another '
-        ".05 to .1, and 0 draws no pool: rows are taken as they are",
+        'with `"direct"`, of columns that are mostly numbers and no class that is declared to be rare, noisy sums over '
+        "pairs of columns take another .05 to .1, and 0 draws no pool: rows are taken as they are",
         default=None, default_words="a tenth, up to .3 for few units",
     )  # fmt: skip
     neighbours: Literal["auto", "add-or-remove", "replace"] = setting(
