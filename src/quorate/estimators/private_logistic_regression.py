@@ -58,7 +58,8 @@ class PrivateLogisticRegression(Decided, LearnsByRounds):
     marginals : float, optional
         Where ``fit`` gets a schema: the share of μ² for noisy marginals, in [0, 1). By default a tenth, and up to .3
         where units are few for many columns; where columns are mostly numbers and neither of two classes is declared
-        to be rare, noisy sums over pairs of columns get another .05 to .1. 0: no pool is drawn, and rows are scaled to length one as they are.
+        to be rare, noisy sums over pairs of columns get another .05 to .1. 0: no pool is drawn, and rows are scaled to
+        length one as they are.
     rounds, clip : int, float, optional
         T ≥ 1 and B > 0 in place of what follows from public facts: the number of rounds, and the length that the
         gradient of one unit is cut off at.
