@@ -24,7 +24,8 @@ from quorate.run.public_facts import choose_method
 
 CASES = (  # table, units, rows a unit, whether there is a public pool
     ("Adult", 12_000, 1, True), ("Adult", 2_000, 1, True), ("Mushroom", 6_000, 1, True), ("Adult", 6_000, 2, True),
-    ("Adult", 1_200, 10, True), ("Adult", 500, 40, True), ("Adult", 400, 60, True), ("Adult", 300, 3, True),
+    ("Adult", 1_200, 10, True), ("Adult", 800, 20, True), ("Adult", 600, 30, True), ("Adult", 500, 40, True),
+    ("Adult", 400, 60, True), ("Adult", 300, 3, True),
     ("Adult", 1_800, 3, False), ("Adult", 500, 10, False), ("Adult", 500, 40, False), ("Adult", 300, 60, False),
 )  # fmt: skip
 

@@ -1,5 +1,7 @@
 """Active student queries: strategies that choose what to ask from public points and released answers (LZCW21 Alg. 5).
 
+Algorithm 4 of LZCW21 is in `version_space` as it is printed, and for other classes in `disagreement`.
+
 Each is given as ``queries=``, with the most points that it may ask.
 
 >>> from quorate.labelling.active import Margin
