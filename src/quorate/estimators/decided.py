@@ -86,12 +86,15 @@ class Scored(ClassifierMixin):
         InvalidParameter, DataRefused
             If there is no such score, a label is none of `classes`, or these rows or the model do not give it.
         """
-        if one_of("scoring", scoring, SCORINGS) == "accuracy":
-            return float(super().score(X, y, sample_weight))
-        if sample_weight is not None:
+        by = one_of("scoring", scoring, SCORINGS)
+        if by != "accuracy" and sample_weight is not None:
             raise InvalidParameter(f'sample_weight is for scoring="accuracy" alone, got scoring="{scoring}"')
+        if not hasattr(self, "classes_"):
+            self.predict(X)  # which says that there was no fit
         classes = self.classes_.tolist()
         codes = encode_labels(y, classes, name="y")
+        if by == "accuracy":
+            return float(super().score(X, np.asarray(self.classes_)[codes], sample_weight))
         value = ScoredRows.of(self, X, codes, classes, shares=self._class_shares(classes)).score(scoring)
         if value is None:
             raise InvalidParameter(

@@ -28,7 +28,7 @@ from quorate.ledger import Reservation
 from quorate.mechanisms import DECLINED, PrivatePrediction, StableSparseVector
 from quorate.mechanisms.stage_noise import StageNoise
 from quorate.noise import NoiseSource
-from quorate.release import Account, DrawnBlock, Stages, draw
+from quorate.release import Account, DrawnBlock, Stages, release
 from quorate.stored_names import stored_as
 from quorate.types import IntArray, Secret
 
@@ -251,7 +251,7 @@ class Hypotheses:
             labels: list[int] = one.release_many(votes(), drawn.noise(self.noise)).tolist()
             return labels
 
-        return draw(reservation, PURPOSE, len(points)).answer(answers)
+        return release(reservation, PURPOSE, len(points), answers)[1]
 
     def declines_left(self, reservation: Reservation) -> int | None:
         """Return how many points may still be declined; None where none is."""
