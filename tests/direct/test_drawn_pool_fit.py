@@ -171,6 +171,8 @@ def test_a_cell_of_rows_to_predict_that_says_nothing_is_refused_by_its_column_an
             assert cell not in str(refusal.value), name
         act(rows.with_columns(pl.lit(None).alias(column) for column in wrong))
         act(rows.with_columns(pl.lit("n/a").alias(column) for column in wrong))
+    with pytest.raises(DataRefused, match=r"^X lacks the column 'age' of the schema"):
+        fitted.predict(rows.drop("age"))
     with_commas = rows.with_columns(pl.lit("24,5").alias("age"))
     assert (fitted.predict(with_commas) == fitted.predict(rows.with_columns(pl.lit(24.5).alias("age")))).all()
 

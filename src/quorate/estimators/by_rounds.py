@@ -259,7 +259,7 @@ class LearnsByRounds(ShownEstimator, RoundArguments, Arguments):
         if isinstance(task, DirectTask) and isinstance(kept.result, DirectResult):
             self.plan_, self.n_rounds_, drawn = task.plan, kept.result.n_rounds, task.drawn
         dropped = () if drawn is None else drawn.before.declared.dropped
-        self._reader = TableReader.of(task.schema.pool, task.schema.kinds, left_out=dropped)
+        self._reader = TableReader.of(task.schema.pool, task.schema.kinds, left_out=dropped, called=task.schema.called)
         note_columns(self, task.schema.pool)
         if drawn is not None:
             self.pool_ = task.schema.pool

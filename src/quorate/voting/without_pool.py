@@ -69,7 +69,8 @@ def asked_as_declared(inputs: Inputs, X: Any, name: str = "X", *, left_out: Sequ
     """
     assert inputs.declared is not None  # noqa: S101 - the caller's condition
     others = (*inputs.declared.dropped, *left_out)
-    TableReader.of(inputs.public, inputs.kinds, left_out=others).as_the_pool(X, name)  # which refuses
+    reader = TableReader.of(inputs.public, inputs.kinds, left_out=others, called="the schema")
+    reader.as_the_pool(X, name)  # which refuses
     return as_declared(inputs, X, left_out=left_out)
 
 

@@ -239,16 +239,16 @@ class Hypotheses:
         if self.declines_left(reservation) == 0:
             self._refuse_closed()
         self.drawn += len(points)
-        votes = partial(votes_of, self.concepts.reveal(), points)
+        votes = votes_of(self.concepts.reveal(), points)
         if self.stages is not None:
-            released = self.stages.release(reservation, PURPOSE, len(points), lambda _: votes(), self.noise)[1]
+            released = self.stages.release(reservation, PURPOSE, len(points), lambda _: votes, self.noise)[1]
             self.declined += released.count(DECLINED)
             return released
         assert isinstance(self.mechanism, PrivatePrediction)  # noqa: S101 - or there are stages
         one = self.mechanism
 
         def answers(drawn: DrawnBlock) -> list[int]:
-            labels: list[int] = one.release_many(votes(), drawn.noise(self.noise)).tolist()
+            labels: list[int] = one.release_many(votes, drawn.noise(self.noise)).tolist()
             return labels
 
         return release(reservation, PURPOSE, len(points), answers)[1]
