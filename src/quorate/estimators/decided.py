@@ -89,12 +89,11 @@ class Scored(ClassifierMixin):
         by = one_of("scoring", scoring, SCORINGS)
         if by != "accuracy" and sample_weight is not None:
             raise InvalidParameter(f'sample_weight is for scoring="accuracy" alone, got scoring="{scoring}"')
-        if not hasattr(self, "classes_"):
-            self.predict(X)  # which says that there was no fit
+        predicted = self.predict(X)  # first: it refuses an estimator that is not fitted, and rows that are wrong
         classes = self.classes_.tolist()
-        codes = encode_labels(y, classes, name="y")
+        codes = encode_labels(y, classes, name="y", n_rows=len(predicted))
         if by == "accuracy":
-            return float(super().score(X, np.asarray(self.classes_)[codes], sample_weight))
+            return float(np.average(predicted == np.asarray(self.classes_)[codes], weights=sample_weight))
         value = ScoredRows.of(self, X, codes, classes, shares=self._class_shares(classes)).score(scoring)
         if value is None:
             raise InvalidParameter(
