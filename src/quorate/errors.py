@@ -38,6 +38,7 @@ alone, and lies outside the guarantee.
 
 from __future__ import annotations
 
+import errno
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
@@ -367,3 +368,26 @@ class QuorateWarning(UserWarning):
 
 class PrivacyWarning(QuorateWarning):
     """Less is promised than one might think: fits that no ledger counts together, for example."""
+
+
+# What to do about an error of the machine, to stand before "then the same command goes on".
+REMEDIES = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "free some space on that disk"),
+    errno.EFBIG: "raise the limit on the size of a file (ulimit -f)",
+    errno.EROFS: "mount that disk for writing, or move the folder to one that is",
+    **dict.fromkeys((errno.EACCES, errno.EPERM), "get the permission, or let its owner run the command"),
+    errno.ENOENT: "name a file or folder that exists, or put it back",
+    errno.ENOTDIR: "name a folder where a file is named now",
+    errno.EISDIR: "name a file where a folder is named now",
+    errno.EEXIST: "move away what stands there",
+    errno.ENOTEMPTY: "empty that folder, or name another one",
+    errno.ENAMETOOLONG: "give it a shorter name",
+    errno.ELOOP: "replace the links that point at each other",
+    **dict.fromkeys((errno.EMFILE, errno.ENFILE), "raise the limit on open files (ulimit -n)"),
+    errno.ENOMEM: "free some memory",
+    errno.EAGAIN: "raise the limit on processes (ulimit -u), or end some",
+    errno.EIO: "check that disk, and restore what it lost from a backup",
+    **dict.fromkeys((errno.ESTALE, errno.ENOLCK), "move the folder to a local disk"),
+    **dict.fromkeys((errno.EBUSY, errno.ETXTBSY), "wait until no other process uses it"),
+    **dict.fromkeys((errno.EPIPE, errno.ECONNRESET), "let whatever reads the output read to its end"),
+}

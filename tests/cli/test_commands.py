@@ -383,11 +383,11 @@ def test_a_wrong_use_says_what_to_type(cli, typed, hint):
 @pytest.mark.parametrize(
     ("number", "remedy"),
     [
-        (errno.ENOSPC, "no space left on device. What is stored stays; free some space on that disk, then"),
-        (errno.EACCES, "permission denied. What is stored stays; get the permission, or let its owner"),
-        (errno.ENOENT, "no such file or directory. What is stored stays; name a file or folder that exists"),
-        (errno.EROFS, "read-only file system. What is stored stays; mount that disk for writing"),
-        (errno.EXDEV, "invalid cross-device link. What is stored stays; mend that, then the same command goes on"),
+        (errno.ENOSPC, "no space left on device; free some space on that disk, then type the same command again"),
+        (errno.EACCES, "permission denied; get the permission, or let its owner"),
+        (errno.ENOENT, "no such file or directory; name a file or folder that exists"),
+        (errno.EROFS, "read-only file system; mount that disk for writing"),
+        (errno.EXDEV, "invalid cross-device link; mend that, then type the same command again"),
     ],
 )
 def test_a_refusal_of_the_machine_says_what_to_do_about_it(cli, tmp_path, monkeypatch, number, remedy):

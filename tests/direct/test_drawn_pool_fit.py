@@ -1,14 +1,25 @@
 """Fits without public rows: one charge for marginals and rounds, a pool that is drawn, resume, and what is refused."""
 
 import datetime as dt
+import sys
 import warnings
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
 import polars as pl
 import pytest
 
-from quorate import Budget, Ledger, PrivateLogisticRegression, PublicPool, QuorateWarning, check
+from quorate import (
+    Budget,
+    Ledger,
+    PrivateClassifier,
+    PrivateLogisticRegression,
+    PrivateRegressor,
+    PublicPool,
+    QuorateWarning,
+    check,
+)
 from quorate.accounting import Composed, epsilon
 from quorate.data.declared_schema import Schema
 from quorate.direct import descend, flow
@@ -18,6 +29,7 @@ from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.mechanisms import NoisyMarginals
 from quorate.release.charge import COORDINATES, GRADIENT_ROUND, MARGINAL_LEVEL
 from quorate.run.drawn_pool import RULES
+from quorate.students.scores import SCORINGS
 
 N = 2_000
 LISTS = Schema({"ward": ["north", "south", "west"], "smokes": [True, False], "grade": ["0", "1", "2"], "note": "drop"})
@@ -131,6 +143,77 @@ def test_a_check_says_what_a_fit_would_do_and_draws_nothing():
     assert ledger.reservations() == ()
 
 
+def made_of_patients(make):
+    rows, labels = patients(N, 1)
+    given = {"epsilon": 2.0, "delta": 1e-5, "n_records": N, "unsafe_noise_seed": 4}
+    if make == "number":
+        made = PrivateRegressor(target_range=(0, 10), feature_map="linear", **given)
+    elif make == "votes":
+        made = PrivateClassifier(classes=[0, 1], method="votes", allow_hopeless=True, n_jobs=1, **given)
+    else:
+        made = estimator() if make == "direct" else PrivateClassifier(classes=[0, 1], **given)
+    return made.fit(rows, labels, schema=NUMBERS)
+
+
+@pytest.mark.several_fits
+@pytest.mark.parametrize("make", ["direct", "number", "either", pytest.param("votes", marks=pytest.mark.heavy)])
+def test_a_cell_of_rows_to_predict_that_says_nothing_is_refused_by_its_column_and_a_missing_one_is_not(make):
+    fitted = made_of_patients(make)
+    rows, labels = patients(40, 2)
+    acts = {"predict": fitted.predict, "score": lambda X: fitted.score(X, labels)}
+    if make != "number":
+        acts |= {name: getattr(fitted, name) for name in ("predict_proba", "predict_log_proba", "decision_function")}
+    wrong = {"age": "quite old", "income": "24,5,1", "seen": "01.02.2020"}
+    for name, act in acts.items():
+        for column, cell in wrong.items():
+            with pytest.raises(DataRefused, match=f"column {column!r} of X: a (number|date) is expected") as refusal:
+                act(rows.with_columns(pl.lit(cell).alias(column)))
+            assert cell not in str(refusal.value), name
+        act(rows.with_columns(pl.lit(None).alias(column) for column in wrong))
+        act(rows.with_columns(pl.lit("n/a").alias(column) for column in wrong))
+    with pytest.raises(DataRefused, match=r"^X lacks the column 'age' of the schema"):
+        fitted.predict(rows.drop("age"))
+    with_commas = rows.with_columns(pl.lit("24,5").alias("age"))
+    assert (fitted.predict(with_commas) == fitted.predict(rows.with_columns(pl.lit(24.5).alias("age")))).all()
+
+
+def test_a_label_that_is_no_class_is_refused_whatever_the_score(fitted):
+    clf, _ = fitted
+    for scoring in SCORINGS:
+        with pytest.raises(DataRefused, match=r"^y: a label outside classes was found; declared: 0, 1"):
+            clf.score(ROWS, [*LABELS[:-1], 2], scoring=scoring)
+    as_texts = [str(label) for label in LABELS]
+    assert clf.score(ROWS, as_texts) == clf.score(ROWS, LABELS) == np.mean(clf.predict(ROWS) == LABELS)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no folder in which nobody can write")
+def test_a_file_that_cannot_be_written_is_one_line_with_the_path_that_was_typed(fitted):
+    clf, _ = fitted
+    with pytest.raises(PreconditionFailed, match=r"^the machine refused to write /proc/x\.html: no such file"):
+        clf.report("/proc/x.html")
+    sound = estimator(unsafe_noise_seed=None).fit(ROWS, LABELS, schema=LISTS)
+    with pytest.raises(PreconditionFailed, match=r"^the machine refused to write /proc/x\.skops: no such file"):
+        sound.export("/proc/x.skops")
+
+
+def test_a_check_says_which_figure_is_the_most_that_is_paid_for():
+    found = check(estimator(), ROWS, LABELS, schema=LISTS)
+    most, said = found.found["numbers"], " ".join(str(found).split())
+    assert f"× at most {most:,} noisy sums: the most that there can be, which is paid for" in said
+    assert f"numbers of a round (at most {most:,} are paid for)" in said
+
+
+def test_a_report_has_each_noise_of_the_counts_and_says_what_statements_are(fitted, tmp_path):
+    rows, labels = patients(N, 1)
+    clf = estimator().fit(rows, labels, schema=NUMBERS)
+    [part] = [part for part in clf.facts().spending.parts if part.purpose == MARGINAL_LEVEL]
+    assert len(part.sigmas) > 1
+    assert f"discrete Gaussian noise of {part.noise} on each" in clf.guarantee_.mechanism
+    page = clf.report(tmp_path / "report.html").read_text()
+    assert f'<td class="n">{part.noise}</td>' in page
+    assert "statements of coordinates" in page
+
+
 class Killed(BaseException):
     """The process dies."""
 
@@ -151,7 +234,10 @@ def test_a_fit_that_was_killed_goes_on_and_draws_nothing_again(lost, feature_map
         with pytest.raises(Killed):
             estimator(ledger=tmp_path / "ledger.db", feature_map=feature_map).fit(ROWS, LABELS, schema=LISTS)
     again = estimator(ledger=tmp_path / "ledger.db", feature_map=feature_map)
-    clf = again.resume(ROWS, LABELS, schema=LISTS)
+    told = pytest.warns(QuorateWarning, match="^drawn-and-lost: 1 level of marginals, .*: the model may be of no use$")
+    with told if lost == "a level" else nullcontext():  # one round of many tells little, and is counted by n_rounds_
+        clf = again.resume(ROWS, LABELS, schema=LISTS)
+    assert ("lost  " in clf.summary()) == (lost == "a level")
     released = clf._kept.task.drawn.released
     assert released.lost == (1 if lost == "a level" else None)
     with Ledger(tmp_path / "ledger.db") as ledger:

@@ -178,6 +178,7 @@ ELSEWHERE = {
     "rehearsed-at-the-commonest-class": "a rehearsal, which check and the command are asked for",
     "no-useful-error-bound": "quorate learn",
     "begun-without-marginals": "tests/direct: a fit after another one, which was charged",
+    "drawn-and-lost": "tests/direct/test_drawn_pool_fit.py: a fit that goes on after its process ended",
     "cells-with-line-breaks": "tests/folder: text tables of a folder",
     "target-without-numbers": "tests/folder: the public table of a folder",
     **dict.fromkeys(

@@ -140,14 +140,20 @@ def test_a_run_is_killed_within_a_level_goes_on_and_publishes_the_rows_it_drew(m
     root = make_run(**LISTS_ALONE)
     assert "1,200 rows from noisy counts of 1 column" in cli.ok("check", root).words
     killed_in(NoisyMarginals, "release_level", root)
-    cli.ok("run", root)
+    assert "1 level of marginals, charged and never released" in cli.ok("status", root).words
+    told = " ".join(cli.ok("run", root).words.split())
+    assert "lost 1 level of marginals, charged and never released: a process ended in between" in told
+    assert "rows are drawn evenly within the declared bounds: the model may be of no use" in told
+    assert "the model may be of no use" in cli.ok("status", root).words
     with Ledger(root / "ledger.db") as ledger:
         [reservation] = ledger.reservations()
         assert [block.answers for block in reservation.blocks(MARGINAL_LEVEL)] == [None]
         assert reservation.remaining(GRADIENT_ROUND) == 0
     pool = pl.read_parquet(root / "public" / "pool.parquet")
     assert pool.columns == ["ward"]
-    assert "level 1 was drawn and lost" in (root / "public" / "report.html").read_text()
+    page = (root / "public" / "report.html").read_text()
+    assert "level 1 was drawn and lost" in page
+    assert "The model was made without them, and may be of no use" in page
     assert "not people" in (root / "public" / "model_card.md").read_text()
     before = (root / "public" / "pool.parquet").read_bytes()
     assert cli("run", root)[0] == 0

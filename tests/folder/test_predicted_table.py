@@ -63,6 +63,10 @@ def test_a_table_of_any_form_is_predicted_as_it_is_in_memory(end, run, cli, tmp_
         ("rows.csv", "out.csv", ("--keep", "ie"), 4, "quorate: --keep: "),
         ("wrong.csv", "out.csv", (), 4, "column 'age' of wrong.csv: a number is expected"),
         ("other.csv", "out.csv", (), 4, "has no column 'age', which the model needs. See that its first line names"),
+        ("short.csv", "out.csv", (), 4, "short.csv: row 3 below the first line has 2 cells, and the first line names"),
+        ("long.csv", "out.csv", (), 4, "long.csv: row 3 below the first line has"),
+        ("marks.csv", "out.csv", (), 4, "row 3 below the first line has quotation marks that do not match"),
+        ("rows.csv", "/proc/out.csv", (), 4, "the machine refused to write /proc/out.csv: no such file or directory"),
         ("rows.svm", "out.csv", (), 2, "expected a table with named columns"),
         ("empty", "out.csv", (), 4, "holds no .parquet file"),
     ],
@@ -71,6 +75,10 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(table, out, more, code
     ROWS.write_csv(tmp_path / "rows.csv")
     ROWS.with_columns(age=pl.lit("ancient")).write_csv(tmp_path / "wrong.csv")
     ROWS.rename({name: f"{name}_" for name in ROWS.columns}).write_csv(tmp_path / "other.csv")
+    lines = (tmp_path / "rows.csv").read_text().splitlines()
+    third = {"short": ",".join(lines[3].split(",")[:2]), "long": f"{lines[3]},1", "marks": f'"{lines[3]}'}
+    for name, line in third.items():
+        (tmp_path / f"{name}.csv").write_text("\n".join([*lines[:3], line, *lines[4:], ""]))
     (tmp_path / "rows.svm").write_text("1 1:2\n")
     (tmp_path / "empty").mkdir()
     before = {path.name for path in tmp_path.iterdir()}

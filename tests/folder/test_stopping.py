@@ -5,11 +5,14 @@ import signal
 import time
 
 import pytest
+from tests.folder.test_drawn_pool_runs import LISTS_ALONE
 from tests.folder.test_resume import Snapshot, breaches, entries_so_far, label_rows
 from tests.processes import on_linux, start
 
 from quorate.folder.batch import load_run
 from quorate.folder.methods import execute
+from quorate.ledger import Ledger
+from quorate.release.charge import MARGINAL_LEVEL
 from quorate.voting.dry_run import ROWS
 
 pytestmark = [on_linux, pytest.mark.heavy]
@@ -99,6 +102,36 @@ def test_a_run_whose_student_hears_no_signal_ends_all_the_same(make_run):
     assert len(before.stored) > 0
     execute(load_run(root), command="quorate run")
     assert breaches([before, Snapshot.of(root)], n_queries=len(label_rows(root))) == []
+
+
+# A run that is sent a signal by itself, between the draw of its first level of marginals and its noise.
+WITHIN_A_LEVEL = """
+import os, signal, sys
+from quorate.mechanisms import NoisyMarginals
+
+real = NoisyMarginals.release_level
+
+def release_level(*how):
+    os.kill(os.getpid(), signal.{number})
+    return real(*how)
+
+NoisyMarginals.release_level = release_level
+from quorate.cli import main
+
+main(['run', *sys.argv[1:]])
+"""
+
+
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
+def test_a_run_stopped_between_a_draw_and_its_store_loses_nothing_that_was_paid(make_run, cli, number):
+    root = make_run(**LISTS_ALONE)
+    tree = start(WITHIN_A_LEVEL.format(number=number), root, said=root / "said.txt", preloaded=True)
+    assert_stopped(tree, 6)
+    with Ledger(root / "ledger.db") as ledger:
+        [reservation] = ledger.reservations()
+        assert [block.status for block in reservation.blocks(MARGINAL_LEVEL)] == ["stored"]
+    assert cli.json("status", root)["lost"] == {}
+    assert "never released" not in cli.ok("run", root)
 
 
 def test_what_ignores_a_hangup_goes_on_ignoring_it(make_run):

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
+import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -121,6 +126,117 @@ def test_a_failure_between_draw_and_store_leaves_a_block_that_is_never_drawn_aga
     assert [block.answers for block in reservation.blocks("sum")] == [None, [1]]
     with pytest.raises(BudgetExhausted):
         release(reservation, "sum", 1, lambda drawn: [0])
+
+
+STOPPING = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+
+
+def stopped(number: int, _: object) -> None:
+    raise KeyboardInterrupt(number)
+
+
+@contextmanager
+def heard(handler: Any = stopped) -> Iterator[None]:
+    """Have Python hear the signals that stop a process, as a command does."""
+    before = {number: signal.signal(number, handler) for number in STOPPING}
+    try:
+        yield
+        assert {signal.getsignal(number) for number in STOPPING} == {handler}
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
+
+
+def signalled(number: int, times: int = 1) -> Callable[[Any], list[int]]:
+    def compute(_: Any) -> list[int]:
+        for _ in range(times):
+            os.kill(os.getpid(), number)
+            time.sleep(0.001)  # a handler of Python's is called between two of its instructions
+        return [7]
+
+    return compute
+
+
+def one_of_a_stream(reservation: Any, compute: Callable[[Any], list[int]]) -> None:
+    def rows(drawn: Any) -> list[Any]:
+        compute(drawn)
+        return [np.array([900, 100])]
+
+    Stages(VECTOR, VECTOR.cutoff, ahead=1).release(reservation, LABEL, 1, rows, OSNoise())
+
+
+def one_by_itself(reservation: Any, compute: Callable[[Any], list[int]]) -> None:
+    release(reservation, LABEL, 1, compute)
+
+
+@pytest.mark.parametrize("one", [one_by_itself, one_of_a_stream])
+@pytest.mark.parametrize("number", STOPPING)
+def test_a_signal_between_draw_and_store_waits_until_the_answers_are_stored(number, one):
+    _, reservation = reserved(VECTOR.event, {LABEL: 4, STAGE: 2})
+    with heard():
+        with pytest.raises(KeyboardInterrupt, match=str(int(number))):
+            one(reservation, signalled(number))
+        assert signal.getsignal(number) is stopped
+    assert [block.status for block in reservation.blocks(LABEL)] == ["stored"]
+
+
+def test_that_test_catches_an_interrupt_that_is_not_put_off():
+    _, reservation = reserved(PureDP(1.0), {LABEL: 1}, delta=0.0)
+    with heard(), pytest.raises(KeyboardInterrupt):
+        draw(reservation, LABEL).answer(signalled(signal.SIGINT))
+    assert [block.answers for block in reservation.blocks(LABEL)] == [None]
+
+
+def test_whoever_insists_is_not_kept_waiting():
+    _, reservation = reserved(PureDP(1.0), {LABEL: 1}, delta=0.0)
+    with heard(), pytest.raises(KeyboardInterrupt):
+        release(reservation, LABEL, 1, signalled(signal.SIGINT, times=3))
+    assert [block.answers for block in reservation.blocks(LABEL)] == [None]
+
+
+def test_each_signal_that_was_put_off_gets_to_its_handler_once_and_all_handlers_are_back_by_then():
+    _, reservation = reserved(PureDP(1.0), {LABEL: 1}, delta=0.0)
+    arrived = []
+
+    def arrive(number: int, _: object) -> None:
+        arrived.append((number, {signal.getsignal(each) for each in STOPPING} == {arrive}))
+        raise KeyboardInterrupt
+
+    def compute(drawn: Any) -> list[int]:
+        signalled(signal.SIGTERM)(drawn)
+        return signalled(signal.SIGINT)(drawn)
+
+    with heard(arrive), pytest.raises(KeyboardInterrupt):
+        release(reservation, LABEL, 1, compute)
+    assert arrived == [(signal.SIGTERM, True), (signal.SIGINT, True)]
+
+
+def test_a_failure_puts_the_handlers_back_and_an_ignored_signal_stays_ignored():
+    _, reservation = reserved(PureDP(1.0), {LABEL: 2}, delta=0.0)
+
+    def broken(_: Any) -> list[int]:
+        raise OSError("disk full")
+
+    with heard(), pytest.raises(OSError, match="disk full"):
+        release(reservation, LABEL, 1, broken)
+    with heard(signal.SIG_IGN):
+        release(reservation, LABEL, 1, signalled(signal.SIGINT))
+
+
+def test_in_another_thread_no_handler_is_touched():
+    _, reservation = reserved(PureDP(1.0), {LABEL: 1}, delta=0.0)
+    within = []
+
+    def compute(_: Any) -> list[int]:
+        within.append([signal.getsignal(number) for number in STOPPING])
+        return [7]
+
+    with heard():
+        thread = threading.Thread(target=release, args=(reservation, LABEL, 1, compute))
+        thread.start()
+        thread.join()
+    assert within == [[stopped] * 3]
+    assert reservation.blocks(LABEL)[0].answers == [7]
 
 
 def test_nothing_is_told_where_it_cannot_be_stored():

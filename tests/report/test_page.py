@@ -20,6 +20,7 @@ from tests.report.accessibility import Page, faults_of
 import quorate.report
 from quorate.accounting.guarantee import OtherRelation
 from quorate.errors import InvalidParameter, SecretRefused
+from quorate.release.charge import MARGINAL_LEVEL
 from quorate.report import (
     Audit,
     AuditLine,
@@ -27,6 +28,7 @@ from quorate.report import (
     FaultSize,
     FaultSizes,
     InternalFacts,
+    Part,
     Utility,
     model_card,
     render_html,
@@ -159,6 +161,24 @@ def test_the_first_page_says_what_is_wrong_and_what_else_is_compared(facts, runs
     setup = replace(facts.setup, unit="record")
     record = replace(facts.guarantee, unit="record", neighbours="add, remove or replace one record")
     assert "one row of the table" in render_html(replace(facts, setup=setup, guarantee=record))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_first_page_says_that_counts_were_lost(facts, language):
+    def page(answered, lost):
+        asked = answered + lost
+        counts = {"reserved": 9, "asked": asked, "answered": answered, "interrupted": lost}
+        part = Part(purpose=MARGINAL_LEVEL, mechanism="-", share=0.0, **counts)
+        spending = replace(facts.spending, parts=(*facts.spending.parts, part))
+        first, _, rest = render_html(replace(facts, spending=spending), language=language).partition('id="guarantee"')
+        return unescape(first), unescape(rest)
+
+    heading = WORDS[language]["mechanisms"]
+    said = {key: WORDS[language][key].format(heading=heading) for key in ("lost", "lost counts")}
+    for key, (first, rest) in {"lost counts": page(0, 1), "lost": page(2, 1)}.items():
+        assert [other for other, words in said.items() if words in first] == [key]
+        assert "1 level of marginals, charged and never released" in rest
+    assert not any(words in page(3, 0)[0] for words in said.values())
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -18,6 +18,7 @@ from quorate.accounting.attacker import rounded_up
 from quorate.accounting.figures import as_printed, at_least, at_most, plural, several
 from quorate.errors import InvalidParameter
 from quorate.findings import Finding, Outcome
+from quorate.release.charge import GRADIENT_ROUND, LABEL, MARGINAL_LEVEL, ONLINE_ANSWER, PAIR_SUMS, TARGET_COUNT, TUNING
 from quorate.report import (
     AnswerCounts,
     Axis,
@@ -26,6 +27,7 @@ from quorate.report import (
     Facts,
     Fitted,
     Outputs,
+    Part,
     Score,
     Utility,
     model_card,
@@ -121,6 +123,37 @@ CLOSED = AnswerCounts(asked=17, per_class=(4, 3), declined=10, never_asked=983)
 )
 def test_lost_answers_queries_that_were_never_asked_and_a_constant_student_are_told(facts, change, said):
     assert said in render_text(replace(facts, **change))
+
+
+def of_counts(facts, *parts):
+    return replace(facts, spending=replace(facts.spending, parts=parts))
+
+
+def part(purpose, answered=0, lost=1):
+    asked = answered + lost
+    return Part(
+        purpose=purpose, mechanism="-", reserved=20, share=0.1, asked=asked, answered=answered, interrupted=lost
+    )
+
+
+IN_BETWEEN = "charged and never released: a process ended in between"
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ([part(MARGINAL_LEVEL)], f"1 level of marginals, {IN_BETWEEN}. Nothing is known of any column, so that rows"),
+        ([part(MARGINAL_LEVEL, 3)], f"1 level of marginals, {IN_BETWEEN}. No level below the first 3 levels was"),
+        ([part(PAIR_SUMS), part(TUNING)], f"1 sum over pairs of columns and 1 tuning, {IN_BETWEEN}"),
+        ([part(TARGET_COUNT, lost=2)], f"2 counts of targets, {IN_BETWEEN}"),
+        ([part(LABEL), part(GRADIENT_ROUND, 9), part(ONLINE_ANSWER)], None),  # which their counts tell
+        ([part(MARGINAL_LEVEL, 4, lost=0)], None),
+    ],
+)
+def test_what_was_lost_is_told_where_no_count_tells_it(facts, parts, said):
+    text = " ".join(render_text(of_counts(facts, *parts)).split())
+    assert ("lost 1" in text or "lost 2" in text) == (said is not None)
+    assert said is None or said in text
 
 
 def test_a_seeded_run_says_first_and_last_that_it_is_not_private(facts, runs):

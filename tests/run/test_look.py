@@ -131,6 +131,18 @@ def test_cells_that_a_schema_does_not_declare_are_counted_by_column(classifier):
     assert found.to_json() == plain.to_json(), "no private cell is in what may be reported"
 
 
+@pytest.mark.parametrize("votes", [False, pytest.param(True, marks=pytest.mark.heavy)])
+def test_declared_classes_that_no_row_has_are_told_to_the_owner_alone(votes):
+    X, y, pool = rows(N, 1), labels(N), PublicPool(rows(100, 2))
+    more = {"classes": ["no", "unclear", "yes"]}
+    made = PrivateClassifier(**{**SETTINGS, **VOTES, **more}) if votes else direct(**more)
+    found = check(made, X, y, public=pool, look=True)
+    assert "no row has the class 'unclear'; a declared class without rows costs budget" in printed(found)
+    assert "unclear" not in "".join(caution.words for caution in found.cautions)
+    assert found.to_json() == check(made, X, y, public=pool).to_json()
+    assert "no row has" not in printed(check(direct(), X, y, public=pool, look=True))
+
+
 @pytest.mark.heavy
 def test_where_teachers_vote_the_look_is_there_too():
     X, y, pool = rows(N, 1), labels(N), rows(100, 2)

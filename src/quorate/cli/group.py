@@ -6,7 +6,6 @@ the line that describes it stands here.
 
 from __future__ import annotations
 
-import errno
 import os
 import sys
 from functools import partial
@@ -22,6 +21,7 @@ from quorate.cli.unforeseen import forgiving_streams, may_hold_charges, refusal_
 from quorate.errors import (
     NOTHING_CHARGED,
     NOTHING_MORE,
+    REMEDIES,
     InvalidParameter,
     PreconditionFailed,
     QuorateError,
@@ -63,28 +63,6 @@ Exit codes
   3  the budget refused             6  interrupted; the message says how to go on
 
 The words are explained in docs/glossary.md."""
-
-# What to do about an error of the machine, to stand before "then the same command goes on".
-REMEDIES = {
-    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "free some space on that disk"),
-    errno.EFBIG: "raise the limit on the size of a file (ulimit -f)",
-    errno.EROFS: "mount that disk for writing, or move the folder to one that is",
-    **dict.fromkeys((errno.EACCES, errno.EPERM), "get the permission, or let its owner run the command"),
-    errno.ENOENT: "name a file or folder that exists, or put it back",
-    errno.ENOTDIR: "name a folder where a file is named now",
-    errno.EISDIR: "name a file where a folder is named now",
-    errno.EEXIST: "move away what stands there",
-    errno.ENOTEMPTY: "empty that folder, or name another one",
-    errno.ENAMETOOLONG: "give it a shorter name",
-    errno.ELOOP: "replace the links that point at each other",
-    **dict.fromkeys((errno.EMFILE, errno.ENFILE), "raise the limit on open files (ulimit -n)"),
-    errno.ENOMEM: "free some memory",
-    errno.EAGAIN: "raise the limit on processes (ulimit -u), or end some",
-    errno.EIO: "check that disk, and restore what it lost from a backup",
-    **dict.fromkeys((errno.ESTALE, errno.ENOLCK), "move the folder to a local disk"),
-    **dict.fromkeys((errno.EBUSY, errno.ETXTBSY), "wait until no other process uses it"),
-    **dict.fromkeys((errno.EPIPE, errno.ECONNRESET), "let whatever reads the output read to its end"),
-}
 
 
 class LazyGroup(click.Group):
@@ -255,10 +233,10 @@ def _of_the_machine(error: OSError) -> PreconditionFailed:
     where = "" if error.filename is None else f" at {error.filename}"
     said = error.strerror or type(error).__name__
     remedy = REMEDIES.get(error.errno or 0, "mend that")
-    return PreconditionFailed(
-        f"the machine refused{where}: {said[:1].lower()}{said[1:]}. What is stored stays; {remedy}, then the same "
-        "command goes on",
-    )
+    words = f"the machine refused{where}: {said[:1].lower()}{said[1:]}"
+    if not may_hold_charges(run_in_question.get()):
+        return PreconditionFailed(f"{words}; {remedy}, then type the same command again")
+    return PreconditionFailed(f"{words}. What is stored stays; {remedy}, then the same command goes on")
 
 
 def fail(error: QuorateError, arguments: list[str]) -> NoReturn:

@@ -342,7 +342,11 @@ def line_of(entry: dict[str, Any]) -> str:
 def _answers(entry: dict[str, Any]) -> list[str]:
     """Return in words what was charged for, or drawn: "32 gradient rounds", or "gradient round 1"."""
     if entry["kind"] == "reserved":
-        counts = [f"{n:,} {purpose if n == 1 else _plural(purpose)}" for purpose, n in entry["purposes"].items()]
+        free = {"statement of coordinates": " (digests, which cost nothing)"}
+        counts = [
+            f"{n:,} {purpose if n == 1 else _plural(purpose)}{free.get(purpose, '')}"
+            for purpose, n in entry["purposes"].items()
+        ]
         return [f"for {' and '.join(counts)}"]
     if entry["kind"] != "drawn":
         return []

@@ -22,6 +22,7 @@ def command(run: Path, as_json: bool) -> None:
     from quorate.folder.status import read_status
     from quorate.report import of_numbers
     from quorate.report.sentences import SEEDED, baseline, counted, raised, scored
+    from quorate.report.spending import lost_in_words
 
     status = read_status(run)
     if as_json:
@@ -56,8 +57,8 @@ def command(run: Path, as_json: bool) -> None:
             f"{at_least(status.account.usable_epsilon)} left; "
             f"δ {at_most(spent.delta)} of {at_most(budget.delta)} charged"
         )
-        if status.account.lost:
-            click.echo(f"lost       {_lost(status.account)}")
+        if (lost_words := lost_in_words(status.account.lost)) is not None:
+            click.echo(f"lost       {lost_words}")
         if status.account.estimates:
             click.echo(f"estimate   {_estimates(status.account)}")
         for entry in status.account.raises:
@@ -78,14 +79,6 @@ def _partly(status: RunStatus, stage: str) -> str:
         of = "" if status.teachers is None else f" of {status.teachers:,}"
         return f": {status.votes_stored:,}{of} teacher{'s' * ((status.teachers or status.votes_stored) != 1)}"
     return ""
-
-
-def _lost(account: AccountStatus) -> str:
-    """Say what was paid for and is given to nobody: it is never drawn again, and costs nothing more."""
-    from quorate.accounting.figures import several
-
-    counts = " and ".join(several(count, purpose) for purpose, count in account.lost.items())
-    return f"{counts}, charged and never released: a process ended in between"
 
 
 def _estimates(account: AccountStatus) -> str:

@@ -61,7 +61,7 @@ class TableReader:
 
     `types`: "truth value", a time's by :func:`~quorate.data.notation.time_type`, or what a column holds. `container`:
     of the pool; None where nothing is known, and rows come back as they are. `as_frame`: one model takes the table as
-    it is.
+    it is. `called`: by a message, what says which columns there are: the pool, or a schema.
     """
 
     families: Mapping[str, Family] = field(default_factory=dict, hash=False)
@@ -71,12 +71,19 @@ class TableReader:
     container: Kind | None = None
     width: int = 0
     as_frame: bool = False
+    called: str = "the public pool"
 
     @classmethod
     def of(
-        cls, pool: Rows, kinds: ColumnKinds, *, left_out: tuple[str, ...] = (), as_frame: bool = False
+        cls,
+        pool: Rows,
+        kinds: ColumnKinds,
+        *,
+        left_out: tuple[str, ...] = (),
+        as_frame: bool = False,
+        called: str = "the public pool",
     ) -> TableReader:
-        """Return the reader of tables that have the columns of a public pool."""
+        """Return the reader of tables that have the columns of a pool; `called`: in a message."""
         held, names = families(pool), columns(pool) or ()
         truths = [str(dtype).lower() in ("boolean", "bool") for dtype in pool.dtypes] if names else []
         types = {name: "truth value" if truth else held[name] for name, truth in zip(names, truths, strict=True)}
@@ -89,6 +96,7 @@ class TableReader:
             container=kind(pool),
             width=width(pool),
             as_frame=as_frame,
+            called=called,
         )
 
     @property
@@ -178,8 +186,8 @@ class TableReader:
         needed = set(self.needed)
         wanted = [feature for feature in self.families if feature in needed or feature in features]
         if set(features) != set(wanted):
-            words, unlike = other_columns(features, wanted, called=(name, "the public pool"))
-            advice = "Give the columns of the public pool"
+            words, unlike = other_columns(features, wanted, called=(name, self.called))
+            advice = f"Give the columns of {self.called}"
             if unlike and set(features) > set(wanted):  # whoever received the model has no pool
                 words = f"{name} has the {in_words(unlike)}, which the model does not take"
                 advice = f"Leave {'it' if len(unlike) == 1 else 'them'} out"

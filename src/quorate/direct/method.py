@@ -90,7 +90,10 @@ def _steps(task: DirectTask, forecast: dict[str, Any]) -> list[tuple[str, str]]:
         f"; ε = {at_most(also['epsilon'], 3)} for {Neighbouring.read(also['neighbours'], task.unit).changing}"
         for also in forecast["also"]
     )
-    about = "" if task.drawn is None else "about "
+    about, numbers, paid = "", f"{forecast['numbers']:,}", ""
+    if task.drawn is not None:
+        about, numbers = "about ", f"at most {numbers}"
+        paid = ": the most that there can be, which is paid for; how many there are follows from the drawn rows"
     return [
         *unit_line(task.neighbouring),
         *([] if task.drawn is None else [task.drawn.before.step]),
@@ -98,7 +101,7 @@ def _steps(task: DirectTask, forecast: dict[str, Any]) -> list[tuple[str, str]]:
             "learn",
             f"a linear model in {about}{forecast['n_coordinates']:,} {kind}, in {forecast['rounds']} noisy rounds",
         ),
-        ("release", f"{forecast['rounds']} × {forecast['numbers']:,} noisy sums; every prediction is free"),
+        ("release", f"{forecast['rounds']} × {numbers} noisy sums{paid}; every prediction is free"),
         *([] if task.held is None else [task.held.plan.step(task.unit)]),
         ("spend", f"{budget} for {task.neighbouring.changing}{other}"),
         ("compare", f"{task.neighbouring.changing}, since {task.relation.why}"),

@@ -151,7 +151,7 @@ class DirectPlan(PlannedRounds):
         """Return one sentence for each setting, with what it follows from. `unit`: the word for whose data it is.
         `pool`: the rows that define coordinates.
         """
-        settings = self.settings
+        settings, n, most = self.settings, self.numbers, self.most_numbers
         adds = (
             f"in each round, one {unit} adds to the sum a vector whose length is at most "
             f"{rounded_up(self.grid.clip)}, the clip B"
@@ -161,8 +161,8 @@ class DirectPlan(PlannedRounds):
             f"{settings.rate:g}, divided by the number of {plural(unit)}, n₀ = {self.n_units:,}"
         )
         noise = (
-            f"noise with a standard deviation of {at_least(self.noise)} is added to each of the {self.numbers:,} "
-            "numbers of a round; it is the least that ε and δ allow"
+            f"noise with a standard deviation of {at_least(self.noise)} is added to each of the {n:,} numbers "
+            f"of a round{f' (at most {most:,} are paid for)' if most else ''}; it is the least that ε and δ allow"
         )
         counts = (
             f"the first {settings.counting} rounds count the targets in {settings.cells:,} cells of the declared "

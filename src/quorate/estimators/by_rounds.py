@@ -16,7 +16,6 @@ from quorate.ambient import own_switches
 from quorate.arguments import column_names, real, truth
 from quorate.data import encode_labels, n_rows
 from quorate.data.column_kinds import ColumnKinds
-from quorate.data.rows import without_columns
 from quorate.data.table_reader import TableReader
 from quorate.data.unit_ids import only_whole_ids
 from quorate.direct.config import DirectConfig, RoundArguments
@@ -29,13 +28,14 @@ from quorate.errors import PreconditionFailed
 from quorate.estimators.known_arguments import note_columns, refuse_one_row, tables_by_name
 from quorate.estimators.reporting import ShownEstimator, Standing, write_model
 from quorate.estimators.resumable import BY_FIT, noted, refuse_lost_ledger, refuse_other_ledger
-from quorate.findings import warn_of
+from quorate.findings import Finding, warn_of
 from quorate.ledger import Budget, Ledger
 from quorate.release import Account, GivenLedger, RollbackGuard, ledger_location, session
 from quorate.release.charge import floor_budget, noise_and_key
 from quorate.release.keys import with_key
 from quorate.release.session import terms_of
 from quorate.report import Facts, Utility
+from quorate.run.cautions import lost_caution
 from quorate.run.cell_task import left_out
 from quorate.run.facts import RunMetadata
 from quorate.run.method_config import MethodConfig
@@ -58,7 +58,8 @@ NO_SUCH_FIT = (
 @dataclass(frozen=True, slots=True)
 class FittedRounds:
     """One fit by noisy rounds, or by votes for a number: no private row is among it. `promised`: what everything that
-    the ledger was charged for guarantees together. `left`: what the ledger had left when the fit let go of it.
+    the ledger was charged for guarantees together. `left`: what the ledger had left when the fit let go of it. `lost`:
+    whether something of the charge was lost when a process ended.
     """
 
     task: DirectTask | NumberTask
@@ -67,6 +68,7 @@ class FittedRounds:
     metadata: RunMetadata
     promised: Guarantee
     left: Standing = field(repr=False)
+    lost: Finding = field(repr=False)
 
     def labelled(self, rows: Any, y: Any, name: str) -> IntArray | None:
         """Return the class codes of *public* rows, which were read as the pool, or None as :meth:`are_public` tells."""
@@ -110,6 +112,7 @@ def _go_rounds(
         metadata=metadata,
         promised=promised,
         left=Standing.of(promised, ledger),
+        lost=lost_caution(result.reservation),
     )
 
 
@@ -157,7 +160,6 @@ def arguments_of_one(estimator: Any, config: type, other: type, *, but: Sequence
 class LearnsByRounds(ShownEstimator, RoundArguments, Arguments):
     """An estimator whose model is linear in public coordinates. What it predicts, a subclass says."""
 
-    _declared: tuple[Any, tuple[str, ...]] | None = None  # of rows whose columns were declared, and what is left out
     _off: Limits | OneLimit | None = None  # how far off a number was predicted, on public rows or units held out
 
     @abstractmethod
@@ -208,6 +210,7 @@ class LearnsByRounds(ShownEstimator, RoundArguments, Arguments):
         with session(self.ledger, budget=_budget(task), guard=guard, seeded=task.noise.seeded) as ledger:
             kept = _go_rounds(task, ledger, guard, metadata=metadata, verbose=verbose)
         self._take(kept)
+        warn_of([kept.lost])
         return self
 
     @tables_by_name
@@ -242,6 +245,7 @@ class LearnsByRounds(ShownEstimator, RoundArguments, Arguments):
                 raise PreconditionFailed(NO_SUCH_FIT)
             kept = _go_rounds(task, ledger, guard, metadata=metadata, verbose=verbose)
         self._take(kept)
+        warn_of([kept.lost])
         return self
 
     def _take(self, kept: FittedRounds) -> None:
@@ -255,8 +259,7 @@ class LearnsByRounds(ShownEstimator, RoundArguments, Arguments):
         if isinstance(task, DirectTask) and isinstance(kept.result, DirectResult):
             self.plan_, self.n_rounds_, drawn = task.plan, kept.result.n_rounds, task.drawn
         dropped = () if drawn is None else drawn.before.declared.dropped
-        self._reader = TableReader.of(task.schema.pool, task.schema.kinds, left_out=dropped)
-        self._declared = None if drawn is None else (task.schema, dropped)
+        self._reader = TableReader.of(task.schema.pool, task.schema.kinds, left_out=dropped, called=task.schema.called)
         note_columns(self, task.schema.pool)
         if drawn is not None:
             self.pool_ = task.schema.pool
@@ -343,9 +346,6 @@ class LearnsByRounds(ShownEstimator, RoundArguments, Arguments):
     def _model_rows(self, X: Any) -> Any:
         """Return rows as the model sees them: dates as numbers, and no text missing."""
         self._fitted()
-        if self._declared is not None:
-            schema, dropped = self._declared
-            return schema.formed(schema.parsed(without_columns(X, dropped))[0])
         refuse_one_row(X, texts=self.n_features_in_ == 1)
         return self._reader(X)
 

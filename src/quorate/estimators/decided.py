@@ -86,12 +86,14 @@ class Scored(ClassifierMixin):
         InvalidParameter, DataRefused
             If there is no such score, a label is none of `classes`, or these rows or the model do not give it.
         """
-        if one_of("scoring", scoring, SCORINGS) == "accuracy":
-            return float(super().score(X, y, sample_weight))
-        if sample_weight is not None:
+        by = one_of("scoring", scoring, SCORINGS)
+        if by != "accuracy" and sample_weight is not None:
             raise InvalidParameter(f'sample_weight is for scoring="accuracy" alone, got scoring="{scoring}"')
+        predicted = self.predict(X)  # first: it refuses an estimator that is not fitted, and rows that are wrong
         classes = self.classes_.tolist()
-        codes = encode_labels(y, classes, name="y")
+        codes = encode_labels(y, classes, name="y", n_rows=len(predicted))
+        if by == "accuracy":
+            return float(np.average(predicted == np.asarray(self.classes_)[codes], weights=sample_weight))
         value = ScoredRows.of(self, X, codes, classes, shares=self._class_shares(classes)).score(scoring)
         if value is None:
             raise InvalidParameter(

@@ -23,12 +23,14 @@ from quorate.estimators.known_arguments import note_columns, refuse_one_row, row
 from quorate.estimators.private_logistic_regression import PrivateLogisticRegression
 from quorate.estimators.reporting import ShownEstimator, Standing, write_model
 from quorate.estimators.resumable import charged_methods
+from quorate.findings import Finding, warn_of
 from quorate.labelling import Memo, Released
 from quorate.ledger import Budget, Ledger
 from quorate.planning.planned_run import planned_run
 from quorate.release import Account, GivenLedger, RollbackGuard, ledger_location
 from quorate.report import Facts, Utility
 from quorate.report.sentences import answers_in_words
+from quorate.run.cautions import lost_caution
 from quorate.run.facts import RunMetadata
 from quorate.run.public_facts import (
     WAYS,
@@ -45,7 +47,7 @@ from quorate.voting.config import RunConfig
 from quorate.voting.flow import RunResult, answering_purposes, answers_left
 from quorate.voting.method import ex_post, facts, guarantee
 from quorate.voting.task import Task
-from quorate.voting.without_pool import as_declared
+from quorate.voting.without_pool import asked_as_declared
 
 NO_TEACHERS = (
     "there is nothing to ask: this fit was direct, and has no teachers. predict() asks its model, and is free; for "
@@ -64,7 +66,8 @@ class FittedRun:
     """One fit: its task without private rows, what came of it, and the account that pays for questions.
 
     `memo`: the labels, and what was answered since, by the question. `records`: keyed hashes by which the private rows
-    are known again. `promised`: what everything that the ledger was charged for guarantees together.
+    are known again. `promised`: what everything that the ledger was charged for guarantees together. `lost`: whether
+    something of the charge was lost when a process ended.
     """
 
     task: Task
@@ -75,6 +78,7 @@ class FittedRun:
     metadata: RunMetadata
     promised: Guarantee
     left: Standing = field(repr=False)
+    lost: Finding = field(repr=False)
 
     @classmethod
     def of(cls, result: RunResult, ledger: Ledger, guard: RollbackGuard, metadata: RunMetadata) -> FittedRun:
@@ -92,6 +96,7 @@ class FittedRun:
             metadata=metadata,
             promised=promised,
             left=standing(task, result, ledger, promised),
+            lost=lost_caution(result.reservation),
         )
 
     def ask(self, X: Any, given: GivenLedger) -> tuple[Asked, Standing]:
@@ -117,7 +122,7 @@ class FittedRun:
         """Take public rows with the columns of the pool, for the student, or refuse them."""
         inputs, view = self.task.inputs, self.task.views.student
         refuse_one_row(X, texts=inputs.public.shape[1] == 1)
-        rows = as_declared(inputs, X) if inputs.declared is not None else reader_of(inputs, view).as_the_pool(X)
+        rows = asked_as_declared(inputs, X) if inputs.declared is not None else reader_of(inputs, view).as_the_pool(X)
         view.check(rows, "X")
         return rows
 
@@ -221,6 +226,8 @@ class EitherMethod(Decided, ShownEstimator):
             self._calibrated, self._held_sets = rounds._calibrated, rounds._held_sets
         self._paid_temperature = None if rounds is None else rounds._paid_temperature
         self.method_, self._rounds = method, rounds
+        if rounds is None:
+            warn_of([self._kept.lost])
         return self
 
     def _forget(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ from quorate.data.table_reader import TableReader, unread_in_words
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, named
 from quorate.estimators.finished_run import FinishedRun
 from quorate.folder.table_source import is_there
-from quorate.release.keys import file_to_write
+from quorate.release.keys import file_to_write, told_as_typed
 from quorate.students import class_probabilities
 from quorate.students.prediction_sets import sets_of
 from quorate.types import Watch
@@ -74,22 +75,26 @@ def predict_table(
     if any(name in keep for name in (LABEL, PREDICTION, *_probabilities(run), *_sets(run, limit))):
         raise InvalidParameter(f"{named('keep')}: a column of the output is called so already; rename it in {table}")
     n_rows, unread = 0, Counter[str]()
-    with tempfile.TemporaryDirectory(prefix=".predictions-", dir=out.parent) as folder:
+    with ExitStack() as stack:
+        with told_as_typed(out):
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix=".predictions-", dir=out.parent))
         parts = []
         for number, (file, rows) in enumerate(_blocks(table, columns, dialect, watch)):
             _refuse_other_encoding(rows.drop(keep), file, dialect)
             predictions = _predictions(run, reader, rows.drop(keep), file.name, limit)
             parts.append(Path(folder, f"{number:08}.parquet"))
-            pl.DataFrame([*rows.select(keep), *predictions]).write_parquet(polars_path(parts[-1]))
+            with told_as_typed(out):
+                pl.DataFrame([*rows.select(keep), *predictions]).write_parquet(polars_path(parts[-1]))
             n_rows += rows.height
             unread.update(reader.unread(rows))
         whole = Path(folder, f"whole{out.suffix}")
         scan = pl.scan_parquet([polars_path(part) for part in parts], glob=False)
-        if out.suffix == ".parquet":
-            scan.sink_parquet(polars_path(whole))
-        else:
-            scan.sink_csv(polars_path(whole))
-        whole.replace(out)
+        with told_as_typed(out):
+            if out.suffix == ".parquet":
+                scan.sink_parquet(polars_path(whole))
+            else:
+                scan.sink_csv(polars_path(whole))
+            whole.replace(out)
     if unread and tell is not None:
         tell(unread_in_words(unread, table.name))
     return n_rows

@@ -22,7 +22,7 @@ from quorate.arguments import one_of
 from quorate.errors import PreconditionFailed, SeededNoiseRefused
 from quorate.export.onnx_model import onnx_student
 from quorate.ledger import Ledger
-from quorate.release.keys import file_to_write
+from quorate.release.keys import file_to_write, told_as_typed
 from quorate.report import Facts, render_html
 from quorate.report.html import Markup, element
 from quorate.report.sentences import bound
@@ -35,7 +35,9 @@ def write_report(facts: Callable[[], Facts], path: str | Path, language: Languag
     """Write the public report, once the place and the language are known to be right; return where it stands."""
     one_of("language", language, LANGUAGES)
     page = file_to_write(path, "report.html")
-    page.write_text(render_html(facts(), language=language), encoding="utf-8")
+    content = render_html(facts(), language=language)
+    with told_as_typed(page):
+        page.write_text(content, encoding="utf-8")
     return page
 
 
@@ -69,9 +71,12 @@ def write_model(model: Any, path: str | Path, *, seeded: bool, public: Any = Non
                 ".skops file, or let a run in a folder write it: quorate export RUN --model onnx",
                 charged="nothing more was charged",
             )
-        page.write_bytes(onnx_student(model, public).content)
+        content = onnx_student(model, public).content
+        with told_as_typed(page):
+            page.write_bytes(content)
         return page
-    skops.io.dump(model, page, **how)
+    with told_as_typed(page):
+        skops.io.dump(model, page, **how)
     return page
 
 

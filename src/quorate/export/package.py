@@ -44,7 +44,7 @@ from quorate.folder.folder import RunFolder
 from quorate.folder.published import FACTS, published_files, write_copies
 from quorate.ledger.chain import Receipt
 from quorate.ledger.ledger_files import sync_folder
-from quorate.release.keys import write_atomically, write_beside
+from quorate.release.keys import told_as_typed, write_atomically, write_beside
 from quorate.report import Facts
 
 KINDS: Final = ("tre", "registry")
@@ -184,8 +184,9 @@ def _refuse_failing(files: Mapping[str, bytes], kind: str) -> None:
 
 def _write_folder(destination: Path, files: Mapping[str, bytes]) -> None:
     """Write a folder beside its place and give it its name when all of it is there."""
-    destination.parent.mkdir(parents=True, exist_ok=True)
-    beside = Path(tempfile.mkdtemp(prefix=f".{destination.name}.", suffix=".part", dir=destination.parent))
+    with told_as_typed(destination):
+        destination.parent.mkdir(parents=True, exist_ok=True)
+        beside = Path(tempfile.mkdtemp(prefix=f".{destination.name}.", suffix=".part", dir=destination.parent))
     try:
         for name, content in files.items():
             write_beside(beside / name, content, mode=0o644).replace(beside / name)

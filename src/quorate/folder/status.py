@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,9 +16,10 @@ from quorate.ledger import Ledger, Reservation
 from quorate.plugins import METHODS
 from quorate.release.charge import ONLINE_ANSWER, TUNING, is_closed
 from quorate.release.guarantee import left_of, spent_of
-from quorate.report import Facts
+from quorate.report import Facts, Part
 from quorate.report.plain import as_json
 from quorate.report.spending import BudgetRaise, raises_of
+from quorate.run.facts import lost_parts
 from quorate.run.stage_store import CALLED, CHUNK, COORDINATES, COUNTED, FINISHED, PROMPTED
 
 ROUNDING = 1e-6  # of a budget: where less is left, that is what rounding the noise up to a printed digit left
@@ -58,7 +59,7 @@ class AccountStatus:
     raises: tuple[BudgetRaise, ...]
     estimates: int = 0
     run_charged: bool = True
-    lost: dict[str, int] = field(default_factory=dict)
+    lost: tuple[Part, ...] = ()
 
     @property
     def usable_epsilon(self) -> float:
@@ -129,7 +130,7 @@ class RunStatus:
             "student": facts and facts.utility.student and as_json(facts.utility.student),
             "raises": [asdict(entry) for entry in account.raises] if account else None,
             "estimates": account and account.estimates,
-            "lost": account and account.lost,
+            "lost": account and {part.purpose: part.interrupted for part in account.lost},
             "next": self.next_step,
         }
 
@@ -145,7 +146,7 @@ def read_status(run: Path) -> RunStatus:
                 method = METHODS.get(settings.method.by, METHODS["votes"])
                 account = _account(ledger, method.purpose, stopped=_stored(folder, FINISHED))
                 if folder.ledger_url is None:
-                    account = replace(account, lost=_lost(ledger))
+                    account = replace(account, lost=tuple(lost_parts(runs[-1])) if (runs := _runs(ledger)) else ())
         except LedgerBusy:
             busy = True
     finished, data = is_finished(folder), settings.data
@@ -223,19 +224,6 @@ def _account(ledger: Ledger, purpose: str, *, stopped: bool) -> AccountStatus:
 def _runs(ledger: Ledger) -> list[Reservation]:
     """Return what runs have charged, oldest first, without estimates for a plan."""
     return [reservation for reservation in ledger.reservations() if set(reservation.purposes) != {TUNING}]
-
-
-def _lost(ledger: Ledger) -> dict[str, int]:
-    """Count what was drawn for the newest run and never stored; that a process ended says nothing of a private row."""
-    runs = _runs(ledger)
-    if not runs:
-        return {}
-    lost = {
-        purpose: sum(block.count for block in runs[-1].blocks(purpose) if block.status == "interrupted")
-        for purpose in (*(method.purpose for method in METHODS.values()), ONLINE_ANSWER)
-        if purpose in runs[-1].purposes
-    }
-    return {purpose: count for purpose, count in lost.items() if count}
 
 
 def _stored(folder: RunFolder, stage: str) -> bool:

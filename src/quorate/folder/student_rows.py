@@ -73,6 +73,7 @@ def public_table(settings: Settings) -> Rows:
 def reader_of(settings: Settings, student: Any, pool: Rows) -> TableReader:
     """Return what reads tables for the published student of a run."""
     kinds, left_out = student_kinds(settings, pool, student), settings.data.left_out
+    called = "the public pool" if settings.data.public is not None else "the schema"
     if settings.data.public is None and is_frame(pool):
         declared: Any = settings.schema
         left_out += tuple(Schema.of(declared).dropped)
@@ -83,7 +84,7 @@ def reader_of(settings: Settings, student: Any, pool: Rows) -> TableReader:
     elif is_frame(pool) and not kinds.kinds:  # a Pipeline takes numbers as the pool writes them
         plain = column_kinds(pool, settings.data.kinds)
         kinds = ColumnKinds(commas=plain.commas, dialect=plain.dialect)
-    return TableReader.of(pool, kinds, left_out=left_out)
+    return TableReader.of(pool, kinds, left_out=left_out, called=called)
 
 
 def published_columns(settings: Settings, student: Any, pool: Rows) -> tuple[TableColumn, ...] | None:

@@ -16,6 +16,7 @@ from quorate.accounting import Guarantee
 from quorate.accounting.attacker import budget_cautions
 from quorate.ambient import own_switches
 from quorate.arguments import count, one_of
+from quorate.data.labels import encode_labels
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, QuorateError, act
 from quorate.findings import Finding, Severity, caution, warn_of
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
@@ -44,7 +45,7 @@ from quorate.learners.sample import (
 )
 from quorate.ledger import Budget, Ledger
 from quorate.noise import NoiseSource
-from quorate.release import draw, guarantee_of, ledger_location, session
+from quorate.release import draw, guarantee_of, ledger_location, session, uninterrupted
 from quorate.release.charge import floor_budget, floor_epsilon, noise_and_key, refuse_unaffordable
 from quorate.release.keys import fingerprint_key
 from quorate.types import Secret
@@ -281,6 +282,13 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         labels: NDArray[Any] = self.classes_[codes]
         return labels
 
+    @own_switches()
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy on rows with labels, all in :attr:`classes_`, or DataRefused: free, and for you alone."""
+        predicted = self.predict(X)
+        codes = encode_labels(y, self.classes_.tolist(), name="y", n_rows=len(predicted))
+        return float(np.average(predicted == self.classes_[codes], weights=sample_weight))
+
     _can_look: ClassVar[bool] = False  # it counts no cells: rows that it cannot use are refused
 
     def _check(self, X: Any, y: Any, *, public: Any | None, groups: Any | None) -> Any:
@@ -359,18 +367,19 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         data_fingerprint = sample.fingerprint(key)
         ledger.bind(data_fingerprint)
         for reservation in charge_of(self, plan, data_fingerprint, seeded=noise.seeded).reservations(ledger):
-            try:
-                drawn = draw(reservation, PURPOSE)
-            except BudgetExhausted:
-                stored = [block.answers[0] for block in reservation.blocks(PURPOSE) if block.answers is not None]
-                concept = from_stored(stored[0], self._concept_class) if stored else None
-                if concept is not None:
-                    return concept
-                continue  # an interrupted fit counts as given: another one is charged again
-            return drawn.answer(
-                lambda drawn: self._learned(sample, drawn.noise(noise), plan),
-                record=lambda concept: [to_stored(concept)],
-            )
+            with uninterrupted():
+                try:
+                    drawn = draw(reservation, PURPOSE)
+                except BudgetExhausted:
+                    stored = [block.answers[0] for block in reservation.blocks(PURPOSE) if block.answers is not None]
+                    concept = from_stored(stored[0], self._concept_class) if stored else None
+                    if concept is not None:
+                        return concept
+                    continue  # an interrupted fit counts as given: another one is charged again
+                return drawn.answer(
+                    lambda drawn: self._learned(sample, drawn.noise(noise), plan),
+                    record=lambda concept: [to_stored(concept)],
+                )
         raise AssertionError("the attempts have no end")  # pragma: no cover
 
     def _learned(self, sample: Sample, noise: NoiseSource, plan: Plan) -> Concept:

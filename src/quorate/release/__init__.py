@@ -24,7 +24,7 @@ from quorate.deferred import on_demand
 from quorate.release.session import GivenLedger, RollbackGuard, ledger_location, session
 
 if TYPE_CHECKING:
-    from quorate.release.block import DrawnBlock, check_covered, draw, release, release_once
+    from quorate.release.block import DrawnBlock, check_covered, draw, release, release_once, uninterrupted
     from quorate.release.charge import Account, Charge
     from quorate.release.guarantee import guarantee_of
     from quorate.release.stages import NEVER_ASKED, Stages
@@ -44,6 +44,7 @@ __all__ = [
     "release",
     "release_once",
     "session",
+    "uninterrupted",
 ]
 
 __getattr__ = on_demand(__name__)

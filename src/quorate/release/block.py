@@ -4,15 +4,22 @@ Noise for a release is had from a :class:`DrawnBlock` alone, and a block is dura
 answer that was perhaps drawn is in the ledger, whenever a process dies; and it is there as drawn, so that it is never
 drawn again. Whether a reservation paid for what is about to be drawn is checked before anything is.
 
+What ends a process at once (``kill -9``, a power cut) loses a block that is drawn and not stored. Ctrl-C, SIGTERM and
+a terminal that is closed do not: in the main thread they wait until its answers are stored (:func:`uninterrupted`).
+
 Labels come in blocks; an evaluation or a choice is released once (:func:`release_once`).
 """
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from types import FrameType
+from typing import Any, Final, Protocol, TypeVar
 
 import numpy as np
 
@@ -25,6 +32,53 @@ from quorate.release.charge import STAGE
 from quorate.types import IntArray, Secret
 
 T = TypeVar("T")
+
+_STOPPING: Final = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+_INSISTED: Final = 3  # signals: somebody who sends so many does not want to wait
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Put off signals that stop a process until the end of the block, in the main thread; elsewhere Python hears none.
+
+    What is drawn is paid for, and an interrupt before its answers are stored would lose it. A handler of Python's own
+    takes the place of each one for so long; then the old ones are back, and get what arrived. The third signal is
+    delivered at once. A signal that is ignored, or whose handler is not Python's, is left alone.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    late: list[tuple[int, FrameType | None]] = []
+    handlers = {int(number): signal.getsignal(number) for number in _STOPPING}
+    before = {number: each for number, each in handlers.items() if callable(each) or each is signal.SIG_DFL}
+
+    def put_off(number: int, frame: FrameType | None) -> None:
+        late.append((number, frame))
+        if len(late) == _INSISTED:
+            late.clear()
+            signal.signal(number, before[number])
+            _deliver(number, frame)
+
+    def deliver_late() -> None:
+        with ExitStack() as each:  # the handler of one may raise
+            for signalled in reversed(dict(late).items()):
+                each.callback(_deliver, *signalled)
+
+    with ExitStack() as stack:  # undone from its end: all handlers are back before one is called
+        stack.callback(deliver_late)
+        for number, handler in before.items():
+            stack.callback(signal.signal, number, handler)
+        for number in before:
+            signal.signal(number, put_off)
+        yield
+
+
+def _deliver(number: int, frame: FrameType | None) -> None:
+    handler = signal.getsignal(number)
+    if callable(handler):
+        handler(number, frame)
+    else:
+        signal.raise_signal(number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +148,12 @@ def release(
     noise of ``drawn.noise(source)`` and no other. `record`: from the answers to the JSON that is stored; the answers as
     they are by default. `parts`: the requests of several clients that share the block. Raises BudgetExhausted or
     QuotaExhausted if fewer answers are left, in all or of a client's quota; nothing is drawn then. Whatever goes wrong
-    between draw and store leaves a block that counts as given and has no answers. It is never drawn again.
+    between draw and store leaves a block that counts as given and has no answers. It is never drawn again. In the main
+    thread a signal that stops the process waits until the answers are stored, so that `compute` must be short.
     """
-    drawn = draw(reservation, purpose, count, parts=parts)
-    return drawn, drawn.answer(compute, record=record)
+    with uninterrupted():
+        drawn = draw(reservation, purpose, count, parts=parts)
+        return drawn, drawn.answer(compute, record=record)
 
 
 class Priced(Protocol):

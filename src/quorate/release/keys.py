@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
-from quorate.errors import InvalidParameter, LedgerMismatch, PreconditionFailed
+from quorate.errors import REMEDIES, InvalidParameter, LedgerMismatch, PreconditionFailed
 from quorate.ledger import Ledger
 from quorate.ledger.ledger_files import keep_owner, key_file, refuse_name, refuse_other_files, sync_folder
 from quorate.release.session import unless_new
@@ -30,7 +30,11 @@ def write_beside(path: Path, content: bytes, *, mode: int) -> Path:
     It has the owner of the file that it is to replace, also where root writes it.
     """
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    try:
+        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    except OSError as error:
+        error.filename = str(path)  # which somebody typed, or knows
+        raise
     with os.fdopen(descriptor, "wb") as file:
         os.fchmod(file.fileno(), mode)
         keep_owner(file.fileno(), path)
@@ -38,6 +42,21 @@ def write_beside(path: Path, content: bytes, *, mode: int) -> Path:
         file.flush()
         os.fsync(file.fileno())
     return beside
+
+
+@contextmanager
+def told_as_typed(path: Path, *, charged: str = "nothing more was charged") -> Iterator[None]:
+    """Have a refusal of the machine to write a file of the block name the path that was typed, in one line: what is
+    written lies beside it until it is whole, under a name that nobody knows.
+    """
+    try:
+        yield
+    except OSError as error:
+        said = error.strerror or type(error).__name__
+        remedy = REMEDIES.get(error.errno or 0, "mend that, or name another place")
+        raise PreconditionFailed(
+            f"the machine refused to write {path}: {said[:1].lower()}{said[1:]}; {remedy}", charged=charged
+        ) from None
 
 
 def file_to_write(path: object, example: str, *, charged: str = "nothing more was charged") -> Path:

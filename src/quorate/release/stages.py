@@ -27,7 +27,7 @@ from quorate.ledger.journal import Turn, this_process
 from quorate.mechanisms import DECLINED
 from quorate.mechanisms.sparse_vector import SparseVectorState
 from quorate.noise import NoiseSource
-from quorate.release.block import DrawnBlock, draw
+from quorate.release.block import DrawnBlock, draw, uninterrupted
 from quorate.release.charge import STAGE
 
 #: How a query that was never asked stands among stored answers; version 0.1 noted ``DECLINED`` for it too.
@@ -102,7 +102,7 @@ class Stages:
         :func:`quorate.release.release`. Answers are ``DECLINED`` where the mechanism declined, and ``NEVER_ASKED``
         where no stage was left.
         """
-        with self.turn:
+        with self.turn, uninterrupted():
             held, opened, drawn = self._drawn(reservation, purpose, count, parts)
             if opened is not None:
                 opened.store(["opened"])

@@ -167,7 +167,7 @@ def _part(place: int, part: Part, spent: float) -> tuple[Child, ...]:
     form = f"{part.mechanism} ({part.form})" if part.form else part.mechanism
     lost = element("small", f"{part.interrupted:,} interrupted") if part.interrupted else None
     declined = join(f"{part.declined:,}", lost)
-    sigma = "—" if part.sigma is None else at_least(part.sigma)
+    sigma = part.noise or "—"
     share = f"{percent(part.share)} · {at_most(part.share * spent, 3)}"
     never = f"{part.never_asked:,}"
     return (name, form, sigma, f"{part.reserved:,}", f"{part.asked:,}", f"{part.answered:,}", declined, never, share)
@@ -186,7 +186,7 @@ def _noise(part: Part, noised: str) -> str:
         TARGET_COUNT: "units on each count of targets",
     }
     units = counted.get(part.purpose, f"votes on each {noised}")
-    return f"σ = {at_least(part.sigma or 0.0)} {units}: {part.mechanism}{form}"
+    return f"σ = {part.noise} {units}: {part.mechanism}{form}"
 
 
 def _classes(facts: Facts, room: int) -> list[tuple[str, str]]:
@@ -206,6 +206,12 @@ def _classes(facts: Facts, room: int) -> list[tuple[str, str]]:
     if rest:
         lines.append(("", f"and {len(rest):,} more classes: {sum(times for times, _ in rest):,}"))
     return lines
+
+
+_STATEMENTS = (
+    "The ledger lists statements of coordinates beside them. They release nothing and cost nothing: each is a digest, "
+    "by which a run that goes on knows that its rounds are in the same coordinates."
+)
 
 
 class ByRounds:
@@ -245,7 +251,7 @@ class ByRounds:
                     (
                         join(html.swatch(place), part.purpose),
                         part.mechanism,
-                        at_least(rounds.noise if part.sigma is None else part.sigma),
+                        part.noise or at_least(rounds.noise),
                         f"{part.reserved:,}",
                         f"{part.asked:,}",
                         f"{part.answered:,}",
@@ -256,6 +262,7 @@ class ByRounds:
                 class_="wide",
             ),
             element("p", f"{several(rounds.n_units, facts.setup.unit)}: {source}{momentum}.", class_="note"),
+            element("p", _STATEMENTS, class_="note") if sentences.draws_pool(facts) else None,
         )
 
     def model(self, facts: Facts) -> str:

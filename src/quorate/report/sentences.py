@@ -16,7 +16,7 @@ from quorate.release.charge import MARGINAL_LEVEL
 from quorate.report.facts import Facts
 from quorate.report.findings import PrivateSets
 from quorate.report.notation import percent, power_of_ten, shortened, visible, wilson_interval
-from quorate.report.spending import AnswerCounts, BudgetRaise
+from quorate.report.spending import AnswerCounts, BudgetRaise, lost_in_words, lost_uncounted
 from quorate.report.utility import ChosenScore, Score, Utility
 from quorate.students.scores import SCORE_WORDS, is_better
 
@@ -136,6 +136,11 @@ def where_a_unit_goes(facts: Facts) -> str:
 def counted(answers: AnswerCounts, separator: str = ", ") -> str:
     """Return what became of the queries, each number with its word."""
     return separator.join(f"{number:,} {word.replace('_', ' ')}" for word, number in answers.numbers.items())
+
+
+def lost(facts: Facts) -> str | None:
+    """Return what was lost when a process ended, where no count of answers or rounds tells it; None for nothing."""
+    return lost_in_words(lost_uncounted(facts.spending.parts))
 
 
 def never_seen(facts: Facts) -> str:
@@ -382,6 +387,7 @@ def about_the_model(facts: Facts) -> dict[str, str]:
     """Return what every edition says of the published model, a sentence each: those that there are, in their order."""
     student = facts.utility.student
     said = {
+        "lost": ("", lost(facts)),
         "judged": ("Judged by ", judged(student)),
         "decides": ("", decides(facts)),
         "reliable": ("", reliable(student)),

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from quorate.accounting.figures import at_least, several
 from quorate.ledger.entries import BudgetRaised
+from quorate.plugins import METHODS
+from quorate.release.charge import MARGINAL_LEVEL, ONLINE_ANSWER
 from quorate.report.plain import Plain, require
 
 if TYPE_CHECKING:
@@ -25,6 +29,7 @@ class Part(Plain):
     mechanism; lost when a process died.
     `never_asked`: drawn, but not put to the teachers, since the mechanism was closed.
     `sigma`: standard deviation of the noise, in votes; None for a mechanism with another noise.
+    `sigmas`: each of them, where numbers of several kinds get noise of their own; `sigma` is then the largest.
     `form`: ``"histogram"`` or ``"binary"``, where the mechanism has one.
     """
 
@@ -39,6 +44,16 @@ class Part(Plain):
     sigma: float | None = None
     form: str | None = None
     never_asked: int = 0
+    sigmas: tuple[float, ...] | None = None
+
+    LEFT_OUT: ClassVar[tuple[str, ...]] = ("sigmas",)
+
+    @property
+    def noise(self) -> str | None:
+        """Every standard deviation in words, rounded down; None for a mechanism with another noise."""
+        if self.sigma is None:
+            return None
+        return " or ".join(dict.fromkeys(at_least(sigma) for sigma in self.sigmas or (self.sigma,)))
 
     def _check(self) -> None:
         least = min(self.reserved, self.asked, self.answered, self.declined, self.interrupted, self.never_asked)
@@ -192,6 +207,31 @@ class AnswerCounts(Plain):
         require(least >= 0, "the counts of answers are expected >= 0")
         done = self.answered + self.declined + self.interrupted
         require(done <= self.asked, "more answers than queries: answered + declined + interrupted must be <= asked")
+
+
+def lost_in_words(parts: Iterable[Part]) -> str | None:
+    """Say what was paid for and lost when a process ended, and of noisy counts what that means; None for nothing."""
+    lost = [part for part in parts if part.interrupted]
+    if not lost:
+        return None
+    counts = []
+    for part in lost:
+        noun, of, rest = part.purpose.partition(" of ")
+        counts.append(f"{several(part.interrupted, noun)}{of}{rest}")
+    words = f"{' and '.join(counts)}, charged and never released: a process ended in between"
+    known = [part.answered for part in lost if part.purpose == MARGINAL_LEVEL]
+    if known == [0]:
+        return (
+            f"{words}. Nothing is known of any column, so that rows are drawn evenly within the declared bounds: "
+            "the model may be of no use"
+        )
+    return words if not known else f"{words}. No level below the first {several(known[0], 'level')} was counted"
+
+
+def lost_uncounted(parts: Iterable[Part]) -> list[Part]:
+    """Return the parts of which something was lost that no count of answers or rounds tells."""
+    counted = {ONLINE_ANSWER, *(method.purpose for method in METHODS.values())}
+    return [part for part in parts if part.interrupted and part.purpose not in counted]
 
 
 def raises_of(ledger: Ledger) -> tuple[BudgetRaise, ...]:

@@ -12,10 +12,12 @@ from quorate.accounting.attacker import PAIRS, worlds_told_apart
 from quorate.accounting.figures import at_most
 from quorate.accounting.neighbouring import LABELS_OF, ONE_LABEL, ONE_RECORD, Neighbouring
 from quorate.findings import Outcome
+from quorate.release.charge import MARGINAL_LEVEL
 from quorate.report import html, of_numbers, sentences
 from quorate.report.facts import Facts
 from quorate.report.html import Child, Markup, element, pairs
 from quorate.report.notation import percent, shortened, visible, wilson_interval
+from quorate.report.spending import lost_uncounted
 from quorate.report.utility import OperatingPoint, Score
 from quorate.report.words import WORDS, Language, figure, unit_in
 
@@ -127,6 +129,10 @@ def _dots(sentence: str, right: int, say: Say) -> Markup:
 def _use(facts: Facts, say: Say, language: Language) -> Iterator[Child]:
     """Yield accuracy beside its baseline; of two classes, what is found, missed and wrongly said of the rarer."""
     score, of_number = facts.utility.student, facts.utility.number
+    if lost := lost_uncounted(facts.spending.parts):
+        nothing = any(part.purpose == MARGINAL_LEVEL and not part.answered for part in lost)
+        words = say("lost counts" if nothing else "lost", heading=WORDS[language]["mechanisms"])
+        yield element("p", words, class_="verdict")
     if of_number is not None:
         n, near = figure(f"{of_number.n_rows:,}", language), figure(of_numbers.error(facts, of_number), language)
         yield element("p", say("use number", r=figure(of_numbers.r_squared(of_number), language), error=near, n=n))

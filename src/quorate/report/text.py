@@ -46,6 +46,7 @@ def render_text(facts: Facts, width: int = 80, *, outputs: Outputs | None = None
     rows = [
         ("unit", one_row or None),
         *words_of(facts).text_rows(facts, width - _LABEL),
+        ("lost", sentences.lost(facts)),
         *_scores(facts, remedy),
         ("guarantee", _guarantee(facts)),
         ("ex post", _ex_post(facts)),

@@ -96,6 +96,9 @@ _ENGLISH = {
     "figures": "In figures: ε ≤ {epsilon}, δ ≤ {delta}.",
     # of what use it is
     "use": "Is the model of use?",
+    "lost": "Part of what was charged was lost when a process ended, and is never drawn again; see “{heading}”.",
+    "lost counts": "The noisy counts of the columns were charged, and lost when a process ended. The model was made "
+    "without them, and may be of no use; see “{heading}”.",
     "use accuracy": "It labels {accuracy} of {n} public rows rightly (95 % interval: {low} to {high}).",
     "use baseline": "Always saying “{name}” would label {share} rightly.",
     "use no better": "The model is no better than that.",
@@ -192,6 +195,10 @@ _GERMAN = {
     "attacked": "Ein Audit widerspricht der Garantie: Sie gilt nicht. Siehe „{heading}“.",
     "figures": "In Zahlen: ε ≤ {epsilon}, δ ≤ {delta}.",
     "use": "Taugt das Modell?",
+    "lost": "Ein Teil dessen, was bezahlt wurde, ging verloren, als ein Prozess endete, und wird nie wieder gezogen; "
+    "siehe „{heading}“.",
+    "lost counts": "Die verrauschten Häufigkeiten der Spalten wurden bezahlt und gingen verloren, als ein Prozess "
+    "endete. Das Modell entstand ohne sie und taugt womöglich nichts; siehe „{heading}“.",
     "use accuracy": "Es ordnet {accuracy} von {n} öffentlichen Zeilen richtig zu (95-%-Intervall: {low} bis {high}).",
     "use baseline": "Immer „{name}“ zu sagen, wäre in {share} richtig.",
     "use no better": "Das Modell ist nicht besser als das.",
@@ -287,6 +294,10 @@ _FRENCH = {
     "attacked": "Un audit contredit la garantie : elle ne vaut pas. Voir « {heading} ».",
     "figures": "En chiffres : ε ≤ {epsilon}, δ ≤ {delta}.",
     "use": "Le modèle est-il utile ?",
+    "lost": "Une partie de ce qui a été payé a été perdue à la fin d'un processus et n'est jamais tirée de nouveau ; "
+    "voir « {heading} ».",
+    "lost counts": "Les fréquences bruitées des colonnes ont été payées et perdues à la fin d'un processus. Le modèle "
+    "a été fait sans elles et peut être sans utilité ; voir « {heading} ».",
     "use accuracy": "Il classe correctement {accuracy} de {n} lignes publiques (intervalle à 95 % : {low} à {high}).",
     "use baseline": "Toujours dire « {name} » serait correct pour {share}.",
     "use no better": "Le modèle ne fait pas mieux.",

@@ -13,9 +13,12 @@ from quorate.accounting.attacker import budget_cautions
 from quorate.accounting.figures import at_least, several
 from quorate.errors import InvalidParameter, named
 from quorate.findings import Finding, Outcome, Severity, caution
+from quorate.ledger import Reservation
 from quorate.mechanisms import Mechanism, StreamMechanism
 from quorate.report.notation import percent
+from quorate.report.spending import lost_in_words, lost_uncounted
 from quorate.run.expectation import Expected
+from quorate.run.facts import lost_parts
 from quorate.run.public_facts import PublicFacts
 
 # What programs decide by.
@@ -27,6 +30,7 @@ PROMPTS_SHOW_FEW_ROWS = "prompts-show-few-rows"
 REHEARSED_AT_THE_COMMONEST = "rehearsed-at-the-commonest-class"
 ROUNDS_TELL_NOTHING = "rounds-tell-nothing"
 NOTHING_CAN_BE_ANSWERED = "nothing-can-be-answered"
+DRAWN_AND_LOST = "drawn-and-lost"
 
 # Standard deviations, where half a vote share is the largest lead there is. Measured with logistic students on Mushroom
 # (117 columns) and on a table of 7 columns: beyond both, accuracy was 0.5 to 0.75; below one of them, 0.72 to 0.96.
@@ -213,6 +217,11 @@ def rows_caution(facts: PublicFacts) -> Finding:
         if facts.n_rows is None
         else None,
     )
+
+
+def lost_caution(reservation: Reservation) -> Finding:
+    """Say, after a fit, what of its charge was lost when a process ended, where no count of answers or rounds tells."""
+    return caution(DRAWN_AND_LOST, Severity.WARNING, lost_in_words(lost_uncounted(lost_parts(reservation))))
 
 
 def _noise(mechanism: Mechanism) -> str:

@@ -235,8 +235,9 @@ class PoolPlan:
     def part(self, reservation: Reservation) -> Part:
         """What became of the noisy counts, and their share of the charge."""
         sigma, how = self.marginals.sigma, {"mechanism": "discrete Gaussian noise on counts", "share": self.share}
-        most = max(sigma(partition) for partition in self.marginals.partitions)
-        return part_of(reservation, MARGINAL_LEVEL, **how, reserved=self.marginals.n_levels, sigma=most)
+        sigmas = tuple(dict.fromkeys(sigma(partition) for partition in self.marginals.partitions))
+        how |= {"sigma": max(sigmas), "sigmas": sigmas if len(sigmas) > 1 else None}
+        return part_of(reservation, MARGINAL_LEVEL, **how, reserved=self.marginals.n_levels)
 
     def pool_in_words(self, released: ReleasedMarginals | None, n_rows: int | None = None) -> str:
         """Say in a sentence what the pool is; `n_rows`: of it, once it is drawn."""

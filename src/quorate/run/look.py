@@ -7,7 +7,7 @@ cell; it is outside the guarantee, in no JSON, log or file, and nothing of a run
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +18,7 @@ from quorate.accounting.figures import plural
 from quorate.data import PrivateRecords, is_frame, kind
 from quorate.data.canonical import row_digests
 from quorate.data.cell_text import is_missing
-from quorate.data.columns import column, in_words
+from quorate.data.columns import column, in_words, listed
 from quorate.data.digests import PackedDigests, pack, shared, tally
 from quorate.data.labels import codes_of
 from quorate.data.rows import Rows, columns, n_rows, width
@@ -105,6 +105,7 @@ class Look:
     cells: tuple[ColumnCells, ...]
     notes: tuple[Finding, ...] = ()
     of_number: bool = False
+    without_rows: tuple[str, ...] = ()  # declared classes
 
     def lines(self) -> Iterator[tuple[str, str]]:
         """Yield what is printed: a word and a line each."""
@@ -114,6 +115,9 @@ class Look:
         rest = ((n - usable - missing, wrong), (missing, "missing"))
         said = "".join(f"; {times:,} {'is' if times == 1 else 'are'} {what}" for times, what in rest if times)
         yield "targets" if self.of_number else "labels", f"{usable:,} of {n:,} can be used{said}"
+        if self.without_rows:
+            classes = ("class " if len(self.without_rows) == 1 else "classes ") + listed(self.without_rows)
+            yield "labels", f"no row has the {classes}; a declared class without rows costs budget all the same"
         if self.ids is not None:
             without = n - self.ids
             said = f"; {without:,} {'row has' if without == 1 else 'rows have'} none" if without else ""
@@ -286,8 +290,14 @@ def look_by_cells(
             cells=tuple(counted.cells),
             notes=notes,
             of_number=task.target_range is not None,
+            without_rows=without_rows(labels, task.classes),
         )
     )
+
+
+def without_rows(codes: NDArray[np.int64], classes: Sequence[Any]) -> tuple[str, ...]:
+    """Return the declared classes that no row has, by the codes of labels."""
+    return tuple(str(name) for code, name in enumerate(classes) if not (codes == code).any())
 
 
 def _declared_number(task: CellTask, units: int, names: Names) -> Iterator[Finding]:

@@ -23,6 +23,7 @@ from quorate.ensemble.teachers.prompted.teacher import INSTRUCTION, names_of, sp
 from quorate.errors import InvalidParameter, PreconditionFailed, SeededNoiseRefused
 from quorate.labelling import Released
 from quorate.mechanisms import NoisyHalfLeads, NoisyVotes
+from quorate.release.keys import file_to_write, told_as_typed
 from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray
 
@@ -194,8 +195,10 @@ class PromptStudent:
             raise SeededNoiseRefused(
                 "seeded noise: these labels are reproducible, therefore not private; a prompt of them is not written"
             )
-        Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
-        return Path(path)
+        file = file_to_write(path, "prompt.json")
+        with told_as_typed(file):
+            file.write_text(self.to_json() + "\n", encoding="utf-8")
+        return file
 
     @classmethod
     def load(cls, path: str | Path) -> PromptStudent:

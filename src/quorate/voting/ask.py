@@ -27,7 +27,7 @@ from quorate.voting.flow import answering_purposes, answers_left
 from quorate.voting.inputs import Inputs, View, refuse_asked
 from quorate.voting.kept_votes import are_prompts, votes_of
 from quorate.voting.task import Task
-from quorate.voting.without_pool import as_declared
+from quorate.voting.without_pool import asked_as_declared
 
 _STATUS = {DECLINED: "declined", NEVER_ASKED: "never asked"}
 
@@ -143,7 +143,7 @@ def question_rows(task: Task, asked: Any, name: str, *, left_out: tuple[str, ...
     cannot take a cell; nothing was charged.
     """
     if task.inputs.declared is not None:
-        rows = as_declared(task.inputs, asked, left_out=left_out)
+        rows = asked_as_declared(task.inputs, asked, name, left_out=left_out)
         refuse_asked(task.teacher, task.views.teacher, rows, name=name)
         return rows, rows
     reader = reader_of(task.inputs, task.views.teacher, left_out=left_out)

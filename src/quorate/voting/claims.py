@@ -36,7 +36,7 @@ from quorate.mechanisms import own_statement
 from quorate.report.facts import name_of
 from quorate.run.cautions import shown_rows_caution
 from quorate.run.checks import AUDIT_NOT_RUN, chain, classes, noise, seed
-from quorate.run.look import CountedCells, Look, compared_with_pool, compared_with_schema
+from quorate.run.look import CountedCells, Look, compared_with_pool, compared_with_schema, without_rows
 from quorate.run.pool_cautions import few_rows_caution
 from quorate.run.public_facts import PublicFacts
 from quorate.run.remarks import NAMES, TOLERATED, Names, notes_on_cells, notes_on_scales, remarks
@@ -309,5 +309,6 @@ def look_at_votes(task: Task, names: Names = NAMES) -> Secret[Look | None]:
             rows=None,
             cells=tuple(counted.cells),
             notes=notes,
+            without_rows=without_rows(private.codes, inputs.classes),
         )
     )

@@ -141,7 +141,8 @@ def located(task: NumberTask, reservation: Reservation) -> tuple[int, int]:
     for number in range(COUNTING):
         blocks = reservation.blocks(TARGET_COUNT)
         if number == len(blocks):
-            release(reservation, TARGET_COUNT, 1, partial(_noisy_counts, task, low, high))
+            exact = targets_in_cells(task, low, high)  # before the draw: what lies behind it is lost with the process
+            release(reservation, TARGET_COUNT, 1, partial(_noisy_counts, task, exact))
             blocks = reservation.blocks(TARGET_COUNT)
         if blocks[number].answers is not None:
             shares = counts.shares(np.asarray(blocks[number].answers[0]), task.n_units)
@@ -149,10 +150,9 @@ def located(task: NumberTask, reservation: Reservation) -> tuple[int, int]:
     return low, high
 
 
-def _noisy_counts(task: NumberTask, low: int, high: int, drawn: DrawnBlock) -> list[list[int]]:
+def _noisy_counts(task: NumberTask, exact: Secret[IntArray], drawn: DrawnBlock) -> list[list[int]]:
     assert task.counts is not None  # noqa: S101 - the caller's condition
-    exact = targets_in_cells(task, low, high).reveal()
-    noisy: list[list[int]] = task.counts.release_many(exact[None], drawn.noise(task.noise)).tolist()
+    noisy: list[list[int]] = task.counts.release_many(exact.reveal()[None], drawn.noise(task.noise)).tolist()
     return noisy
 
 

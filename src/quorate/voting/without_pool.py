@@ -9,6 +9,7 @@ from quorate.arguments import count, one_of, real
 from quorate.data import check_classes, row_digests
 from quorate.data.declared_schema import Schema as DeclaredSchema
 from quorate.data.rows import Rows, without_columns
+from quorate.data.table_reader import TableReader
 from quorate.ensemble import ChatTeacher, Partition
 from quorate.errors import InvalidParameter, named
 from quorate.labelling.active import Strategy
@@ -60,6 +61,17 @@ def as_declared(inputs: Inputs, X: Any, *, left_out: Sequence[str] = ()) -> Rows
     schema = Schema.of_declared(inputs.declared, inputs.public, inputs.kinds.dialect)
     X = without_columns(X, (*inputs.declared.dropped, *left_out))
     return PrivateTable.of(schema, X).as_declared(inputs.declared)
+
+
+def asked_as_declared(inputs: Inputs, X: Any, name: str = "X", *, left_out: Sequence[str] = ()) -> Rows:
+    """Return rows that somebody asks about, as the declared columns hold them; a cell that is none is refused, by its
+    column, and counts as missing in private rows alone.
+    """
+    assert inputs.declared is not None  # noqa: S101 - the caller's condition
+    others = (*inputs.declared.dropped, *left_out)
+    reader = TableReader.of(inputs.public, inputs.kinds, left_out=others, called="the schema")
+    reader.as_the_pool(X, name)  # which refuses
+    return as_declared(inputs, X, left_out=left_out)
 
 
 def rows_to_draw(config: RunConfig, declared: DeclaredSchema) -> int:

@@ -16,6 +16,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
+from quorate.accounting.figures import several
 from quorate.data.dialect import NAMES, PLAIN, SEPARATORS, UNREADABLE, UTF_8, Dialect
 from quorate.data.file_reading import first_line, format_of, is_plain, opened, read_bytes, reading
 from quorate.data.formats.format import TableFormat, require_column
@@ -87,9 +88,13 @@ class DelimitedText(TableFormat):
         """
         return pl.concat(list(self.cell_parts(path, None)))
 
-    def cell_parts(self, path: Path, columns: Sequence[str] | None) -> Iterator[pl.DataFrame]:
-        """Yield the same, so many lines at once; None chooses all columns."""
-        names, encoding, begun = None, UTF_8, list[str]()
+    def pieces(self, path: Path, columns: Sequence[str]) -> Iterator[tuple[Path, Iterator[pl.DataFrame]]]:
+        """Yield the file with its rows; one with more or fewer cells than the first line is refused."""
+        yield path, self.cell_parts(path, columns, even=True)
+
+    def cell_parts(self, path: Path, columns: Sequence[str] | None, *, even: bool = False) -> Iterator[pl.DataFrame]:
+        """Yield the same, so many lines at once; None chooses all columns. `even`: refuse rows of another length."""
+        names, encoding, begun, n_rows = None, UTF_8, list[str](), 0
         for content in whole_lines(path):
             if names is None and (fault := content.startswith(_OTHERS) and self._no_text(path)):
                 raise DataRefused(f"{path}: {fault}")
@@ -103,11 +108,13 @@ class DelimitedText(TableFormat):
             if self.dialect.line_breaks:
                 lines = [*begun, *rows]
                 rows, begun = records_of(lines, self._separator(path), self.dialect.quote, last=False)
-            cells = self._cells(rows, names, path)
+            cells = self._cells(rows, names, path, before=n_rows if even else None)
+            n_rows += cells.height
             yield cells if columns is None else cells.select(columns)
         if begun and names is not None:
             rows, _ = records_of(begun, self._separator(path), self.dialect.quote, last=True)
-            cells = self._cells(rows, names, path)
+            cells = self._cells(rows, names, path, before=n_rows if even else None)
+            n_rows += cells.height
             yield cells if columns is None else cells.select(columns)
 
     def names(self, path: Path) -> list[str]:
@@ -160,19 +167,26 @@ class DelimitedText(TableFormat):
         how: dict[str, Any] = {"schema": types} if whole else {"schema_overrides": types, "infer_schema_length": None}
         return pl.read_csv(io.BytesIO(content), **options, **how)
 
-    def _cells(self, lines: list[str], names: list[str], path: Path) -> pl.DataFrame:
+    def _cells(self, lines: list[str], names: list[str], path: Path, *, before: int | None) -> pl.DataFrame:
         """Return one row a line that is not empty, of as many cells as names; an empty cell is null, one of two marks
-        is not.
+        is not. `before`: how many rows came before, where one of another length is refused.
         """
         rows = [row for line in lines if (row := line.removesuffix("\r"))]
-
         separator, quote, missing = self._separator(path), self.dialect.quote, list(self.dialect.missing)
         fields = pl.Series("fields", rows, dtype=pl.String).str.split(separator)
         columns = [fields.list.get(place, null_on_oob=True) for place in range(len(names))]
         quoted = [at for at, row in enumerate(rows) if quote in row] if quote else []
         columns = [column.set(column == "", None) for column in columns]
+        read = [fields_of(rows[at], separator, quote) for at in quoted]
+        if before is not None:
+            lengths = fields.list.len().cast(pl.Int64).scatter(quoted, list(map(len, read)))
+            if (other := (lengths != len(names)).arg_true()).len():
+                found = several(lengths[other[0]], "cell") if lengths[other[0]] else "quotation marks that do not match"
+                raise DataRefused(
+                    f"{path}: row {before + other[0] + 1:,} below the first line has {found}, and the first line names "
+                    f"{several(len(names), 'column')}; give each row a cell for each column, which may be empty"
+                )
         if quoted:
-            read = [fields_of(rows[at], separator, quote) for at in quoted]
             for place, column in enumerate(columns):
                 cells = [row[place] if place < len(row) else None for row in read]
                 columns[place] = column.scatter(quoted, pl.Series(cells, dtype=pl.String))

@@ -28,7 +28,7 @@ from quorate.ledger import Reservation
 from quorate.mechanisms import DECLINED, PrivatePrediction, StableSparseVector
 from quorate.mechanisms.stage_noise import StageNoise
 from quorate.noise import NoiseSource
-from quorate.release import Account, DrawnBlock, Stages, draw
+from quorate.release import Account, DrawnBlock, Stages, release
 from quorate.stored_names import stored_as
 from quorate.types import IntArray, Secret
 
@@ -239,19 +239,19 @@ class Hypotheses:
         if self.declines_left(reservation) == 0:
             self._refuse_closed()
         self.drawn += len(points)
-        votes = partial(votes_of, self.concepts.reveal(), points)
+        votes = votes_of(self.concepts.reveal(), points)
         if self.stages is not None:
-            released = self.stages.release(reservation, PURPOSE, len(points), lambda _: votes(), self.noise)[1]
+            released = self.stages.release(reservation, PURPOSE, len(points), lambda _: votes, self.noise)[1]
             self.declined += released.count(DECLINED)
             return released
         assert isinstance(self.mechanism, PrivatePrediction)  # noqa: S101 - or there are stages
         one = self.mechanism
 
         def answers(drawn: DrawnBlock) -> list[int]:
-            labels: list[int] = one.release_many(votes(), drawn.noise(self.noise)).tolist()
+            labels: list[int] = one.release_many(votes, drawn.noise(self.noise)).tolist()
             return labels
 
-        return draw(reservation, PURPOSE, len(points)).answer(answers)
+        return release(reservation, PURPOSE, len(points), answers)[1]
 
     def declines_left(self, reservation: Reservation) -> int | None:
         """Return how many points may still be declined; None where none is."""
