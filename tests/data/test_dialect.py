@@ -403,6 +403,25 @@ def test_what_is_not_utf_8_is_said_with_a_word_to_compare(tmp_path):
         dialect_of_public(path)
 
 
+@pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "cp1250"])
+def test_a_first_line_that_is_utf_8_is_no_text_of_a_code_page(tmp_path, encoding):
+    """Its names were read as other ones, which no setting has; a line that is ASCII, or of the code page, is read."""
+    path, reader = tmp_path / "t.csv", DelimitedText(Dialect(encoding=encoding))
+    path.write_text("Größe,x\n1,2\n", encoding="utf-8")
+    for read in (reader.names, reader.frame, reader.cells):
+        with pytest.raises(
+            DataRefused, match=r"its first line is UTF-8 text, and \[data\] encoding says .*; leave out"
+        ):
+            read(path)
+    path.write_text("Größe,x\n1,2\n", encoding=encoding)
+    assert reader.names(path) == ["Größe", "x"]
+    path.write_text("x\nKöln\n", encoding="utf-8")
+    assert reader.names(path) == ["x"]
+    path.write_text("x\n1\n", encoding="utf-16")
+    with pytest.raises(DataRefused, match=r"UTF-16 text, and \[data\] encoding says .* and leave out encoding"):
+        reader.names(path)
+
+
 def test_dates_that_show_no_order_are_not_guessed(tmp_path):
     path = tmp_path / "t.csv"
     assert shown(path, "seen\n03.04.2023\n") == PLAIN

@@ -17,6 +17,7 @@ from quorate.arguments import column_names, real, truth
 from quorate.data import encode_labels, n_rows
 from quorate.data.column_kinds import ColumnKinds
 from quorate.data.rows import without_columns
+from quorate.data.shared_schema import MODEL
 from quorate.data.table_reader import TableReader
 from quorate.data.unit_ids import only_whole_ids
 from quorate.direct.config import DirectConfig, RoundArguments
@@ -345,6 +346,7 @@ class LearnsByRounds(ShownEstimator, RoundArguments, Arguments):
         self._fitted()
         if self._declared is not None:
             schema, dropped = self._declared
+            schema = replace(schema, called=MODEL)
             return schema.formed(schema.parsed(without_columns(X, dropped))[0])
         refuse_one_row(X, texts=self.n_features_in_ == 1)
         return self._reader(X)

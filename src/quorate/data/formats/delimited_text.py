@@ -11,6 +11,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -94,6 +95,7 @@ class DelimitedText(TableFormat):
             if names is None and (fault := content.startswith(_OTHERS) and self._no_text(path)):
                 raise DataRefused(f"{path}: {fault}")
             if names is None:
+                self._refuse_utf_8(content[: content.find(b"\n") + 1] or content, path)
                 encoding = self._encoding(content)
                 content = content.removeprefix(codecs.BOM_UTF8)
             text = content.decode(encoding, "replace")
@@ -122,7 +124,19 @@ class DelimitedText(TableFormat):
         if content.startswith(_OTHERS):
             raise DataRefused(f"{path}: {self._no_text(content)}")
         line = content[: content.find(b"\n") + 1] or content
+        self._refuse_utf_8(line, path)
         return self._names(self._decoded(line, path), path, content)
+
+    def _refuse_utf_8(self, line: bytes, path: Path) -> None:
+        """Refuse names of columns, which are public, that are UTF-8 where another encoding is declared."""
+        if line.isascii() or self._encoding(line) == UTF_8:
+            return
+        with suppress(UnicodeDecodeError):
+            line.decode(UTF_8)
+            said = (
+                f"UTF-8 text, and [data] encoding says {self.dialect.encoding}; leave out encoding, or save all tables"
+            )
+            raise DataRefused(f"{path}: its first line is {said} as it says")
 
     def _encoding(self, beginning: bytes) -> str:
         """Return the encoding of a file: what is declared, or UTF-8 where the file begins with the mark of that."""
@@ -165,7 +179,6 @@ class DelimitedText(TableFormat):
         is not.
         """
         rows = [row for line in lines if (row := line.removesuffix("\r"))]
-
         separator, quote, missing = self._separator(path), self.dialect.quote, list(self.dialect.missing)
         fields = pl.Series("fields", rows, dtype=pl.String).str.split(separator)
         columns = [fields.list.get(place, null_on_oob=True) for place in range(len(names))]
@@ -256,7 +269,10 @@ class DelimitedText(TableFormat):
         if first.startswith(b"PK\x03\x04"):
             return "an Excel file, whatever its name says; name it .xlsx, or save it as CSV UTF-8"
         if first.startswith((b"\xff\xfe", b"\xfe\xff")):
-            return "UTF-16 text, not UTF-8; save as CSV UTF-8 (or: iconv -f utf-16 -t utf-8)"
+            how = "save as CSV UTF-8 (or: iconv -f utf-16 -t utf-8)"
+            if self.dialect.encoding == UTF_8:
+                return f"UTF-16 text, not UTF-8; {how}"
+            return f"UTF-16 text, and [data] encoding says {self.dialect.encoding}; {how}, and leave out encoding"
         if any(b"\0" in part for part in blocks_of(content)):
             return "a binary file, not text; save the table as CSV UTF-8"
         if self._encoding(first) != UTF_8:
