@@ -10,12 +10,12 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from quorate.data.declared_schema import MOST_VALUES, NumberColumn, Schema
+from quorate.data.declared_schema import MOST_VALUES, NumberColumn, Schema, bounds_as_texts
 from quorate.data.formats import format_for
 from quorate.data.rows import take
 from quorate.data.schema_encoder import declared_columns, declared_kinds
 from quorate.deferred import skops
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, naming
 
 DAY = dt.date(2020, 2, 29)
 NOON = dt.datetime(2020, 1, 1, 12)  # noqa: DTZ001 - without a zone, as bounds are written
@@ -223,8 +223,8 @@ TURNED = [
     ([5, 5], "[5, 5]", ""),
     ([dt.date(2024, 12, 31), DAY], "[2024-12-31, ", ": ["),
     (
-        (dt.datetime(2024, 12, 31, 12), dt.date(2023, 1, 1)),
-        "(2024-12-31T12:00:00, 2023-01-01)",
+        (dt.datetime(2024, 12, 31, 12, tzinfo=dt.UTC), dt.date(2023, 1, 1)),
+        "(2024-12-31T12:00:00+00:00, 2023-01-01)",
         ": (2023-01-01, 2024-12-31T",
     ),
 ]

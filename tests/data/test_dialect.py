@@ -13,7 +13,7 @@ from quorate.data import PublicPool, read_cells, read_data
 from quorate.data.column_kinds import GivenKinds, column_kinds
 from quorate.data.dialect import DECIMALS, ENCODINGS, PLAIN, QUOTES, SEPARATORS, THOUSANDS, UTF_8, Dialect
 from quorate.data.dialect_of_table import date_orders, dialect_beside, dialect_of_first_line, dialect_of_public
-from quorate.data.formats import delimited_text, has_named_columns
+from quorate.data.formats import DelimitedText, delimited_text, has_named_columns
 from quorate.data.stream import Workspace
 from quorate.data.table_reader import TableReader
 from quorate.errors import DataRefused, InvalidParameter
@@ -410,7 +410,7 @@ def test_a_first_line_that_is_utf_8_is_no_text_of_a_code_page(tmp_path, encoding
     path.write_text("Größe,x\n1,2\n", encoding="utf-8")
     for read in (reader.names, reader.frame, reader.cells):
         with pytest.raises(
-            DataRefused, match=r"its first line is UTF-8 text, and \[data\] encoding says .*; leave out"
+            DataRefused, match=r"its first line is UTF-8 text, and \[data\] encoding says .*; leave encoding out"
         ):
             read(path)
     path.write_text("Größe,x\n1,2\n", encoding=encoding)
@@ -418,7 +418,9 @@ def test_a_first_line_that_is_utf_8_is_no_text_of_a_code_page(tmp_path, encoding
     path.write_text("x\nKöln\n", encoding="utf-8")
     assert reader.names(path) == ["x"]
     path.write_text("x\n1\n", encoding="utf-16")
-    with pytest.raises(DataRefused, match=r"UTF-16 text, and \[data\] encoding says .* and leave out encoding"):
+    with pytest.raises(
+        DataRefused, match=r"UTF-16 text, not .*; save as CSV UTF-8 .*, and leave out \[data\] encoding"
+    ):
         reader.names(path)
 
 

@@ -133,6 +133,13 @@ def test_a_schema_that_does_not_fit_is_refused_before_a_charge():
         clf = PrivateLogisticRegression(classes=[0, 1], epsilon=1.0, delta=1e-5, marginals=marginals)
         with pytest.raises(DataRefused, match=r"the schema lacks the column 'note' of X\."):
             clf.fit(rows.with_columns(note=pl.lit("x")), labels, schema=DECLARED)
+    noted = rows.with_columns(note=pl.lit("x"))
+    with pytest.raises(DataRefused, match=r'got the text \'note\', .* groups=X\["note"\], and X without it'):
+        PrivateLogisticRegression(classes=[0, 1], epsilon=1.0, delta=1e-5).fit(
+            noted, labels, schema=DECLARED, groups="note"
+        )
+    with pytest.raises(InvalidParameter, match="schema names 'ill', which is y; leave it out of schema"):
+        fitted(rows, pl.Series("ill", labels), schema={**DECLARED, "ill": ["0", "1"]})
     with pytest.raises(DataRefused, match="give a data frame"):
         fitted(X[:200], labels, schema=DECLARED)
     with pytest.raises(InvalidParameter, match="'age'"):

@@ -293,7 +293,7 @@ WRONG_SETTINGS = {
         ({"data.n_records": 3.0}, "got 3.0; a point is the decimal mark"),
         ({"data.n_records": "3.000"}, "got '3.000'; write 3000, without quotes"),
         ({"budget.epsilon": "1,0"}, "got '1,0'; write 1.0, with a point"),
-        ({"data.private": "C:\new.csv"}, "a backslash and a letter stand for one character there"),
+        ({"data.private": "C:\\new.csv"}, "a backslash and a letter stand for one character there"),
         ({"data.text": ["note"], "data.drop": ["note"]}, "[data] names column 'note' more than once"),
         ({"data.date_formt": "dd.mm.yyyy"}, 'did you mean "date_format"'),
         ({"data.class_shares": {"maybe": 0.1}}, "[data] class_shares names 'maybe', which is none of the classes"),

@@ -132,11 +132,9 @@ class DelimitedText(TableFormat):
         if line.isascii() or self._encoding(line) == UTF_8:
             return
         with suppress(UnicodeDecodeError):
-            line.decode(UTF_8)
-            said = (
-                f"UTF-8 text, and [data] encoding says {self.dialect.encoding}; leave out encoding, or save all tables"
-            )
-            raise DataRefused(f"{path}: its first line is {said} as it says")
+            line.decode()
+            said = f"UTF-8 text, and [data] encoding says {self.dialect.encoding}; leave encoding out, or save it so"
+            raise DataRefused(f"{path}: its first line is {said}")
 
     def _encoding(self, beginning: bytes) -> str:
         """Return the encoding of a file: what is declared, or UTF-8 where the file begins with the mark of that."""
@@ -156,11 +154,10 @@ class DelimitedText(TableFormat):
 
     def _options(self, path: str | Path) -> dict[str, Any]:
         """Return how polars is to take the text apart."""
-        missing = self.dialect.missing
         return {
             "separator": self._separator(path),
             "quote_char": self.dialect.quote or None,
-            "null_values": list(missing) or None,
+            "null_values": list(self.dialect.missing) or None,
         }
 
     def _read(self, content: bytes, path: Path, *, types: dict[str, Any], whole: bool = False) -> pl.DataFrame:
@@ -269,10 +266,11 @@ class DelimitedText(TableFormat):
         if first.startswith(b"PK\x03\x04"):
             return "an Excel file, whatever its name says; name it .xlsx, or save it as CSV UTF-8"
         if first.startswith((b"\xff\xfe", b"\xfe\xff")):
-            how = "save as CSV UTF-8 (or: iconv -f utf-16 -t utf-8)"
-            if self.dialect.encoding == UTF_8:
-                return f"UTF-16 text, not UTF-8; {how}"
-            return f"UTF-16 text, and [data] encoding says {self.dialect.encoding}; {how}, and leave out encoding"
+            declared = self.dialect.encoding
+            said, then = (
+                ("not UTF-8", "") if declared == UTF_8 else (f"not {declared}", ", and leave out [data] encoding")
+            )
+            return f"UTF-16 text, {said}; save as CSV UTF-8 (or: iconv -f utf-16 -t utf-8){then}"
         if any(b"\0" in part for part in blocks_of(content)):
             return "a binary file, not text; save the table as CSV UTF-8"
         if self._encoding(first) != UTF_8:
