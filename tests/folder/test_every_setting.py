@@ -90,6 +90,7 @@ def test_a_new_file_is_one_and_says_what_it_would_do_without_its_lines():
     })), folder=Path())  # fmt: skip
     assert settings == settings_from(document("run", "n_jobs", 1) | {"run": {}}, folder=Path())
     assert max(map(len, template().splitlines())) <= 120
+    assert "default required" not in " ".join(template().split())
     for section, shape in SECTIONS.items():
         part = template().partition(f"[{section}]\n")[2].partition("\n[")[0]
         for key, known in settings_of_section(shape).items():

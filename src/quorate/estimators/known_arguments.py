@@ -14,7 +14,7 @@ import numpy as np
 
 from quorate.ambient import own_switches
 from quorate.arguments import nearest
-from quorate.data.rows import columns, holds_texts, is_frame
+from quorate.data.rows import columns, holds_texts
 from quorate.errors import DataRefused, InvalidParameter, act
 from quorate.release.session import refuse_folds
 
@@ -132,7 +132,10 @@ def tables_by_name(method: Callable[P, R]) -> Callable[P, R]:
 
 def _refuse_names_of_columns(given: Mapping[str, Any]) -> None:
     """Refuse the name of a column of X where the column itself belongs, and a schema that names the labels or ids."""
-    held = columns(given["X"]) or () if is_frame(given.get("X")) else ()
+    try:
+        held = columns(given.get("X")) or ()
+    except DataRefused:  # no table at all, which whoever reads it says
+        return
     for name, entry in (("groups", "unit id"), ("y", "label")):
         value = given.get(name)
         if isinstance(value, str) and value in held:
