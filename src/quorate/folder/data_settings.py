@@ -13,7 +13,7 @@ from quorate.accounting.neighbouring import LABELS_OF, ONE_LABEL, ONE_RECORD
 from quorate.arguments import column_names, real
 from quorate.errors import InvalidParameter, naming
 from quorate.folder.section import Label, as_it_is, flag, labels, path, read_section, setting, string, whole_number
-from quorate.folder.table_source import DIALECT, Source, check_tables, public_source, refuse_unread, source
+from quorate.folder.table_source import DIALECT, Source, check_tables, dropped_by_schema, public_source, source
 from quorate.students.scores import Judged, check_class_shares, check_scoring
 
 if TYPE_CHECKING:
@@ -318,9 +318,7 @@ def data_settings(document: Mapping[str, Any], folder: Path, *, others: Mapping[
     """Read the section, and refuse keys that do not go together; paths become relative to `folder`. Columns that the
     schema drops are left out of all tables.
     """
-    given = document.get("data", {})
-    refuse_unread(given)
-    public = public_source(document, folder)
+    given, public = document.get("data", {}), public_source(document, folder)
     settings = read_section("data", given, DataSettings, folder, others=others, public=public, **_of_number(given))
     if settings.unit == settings.label and not (folder / "private").exists():  # a run that was begun so goes on
         label = "label" if settings.range is None else "target"
@@ -375,13 +373,7 @@ def data_settings(document: Mapping[str, Any], folder: Path, *, others: Mapping[
     settings = replace(settings, class_shares=_class_shares(given, settings.classes))
     if not document.get("schema"):
         return settings
-    from quorate.data.declared_schema import DROPPED  # here: who only looks at a run reads no table
-
-    for name, held in document["schema"].items():
-        if name in (settings.label, settings.unit) and held != DROPPED:
-            what = "unit" if name == settings.unit else "label" if settings.range is None else "target"
-            raise InvalidParameter(f"[schema] names {name!r}, which is the {what}; leave it out of [schema]")
-    dropped = [name for name, held in document["schema"].items() if held == DROPPED and name not in settings.drop]
+    dropped = dropped_by_schema(settings, document["schema"])
     return replace(settings, drop=(*settings.drop, *dropped))
 
 

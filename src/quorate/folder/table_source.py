@@ -60,7 +60,7 @@ def source(data: Mapping[str, Any], key: str, folder: Path) -> Source:
     return DatabaseQuery(value, query, f"[data] {key}", folder)
 
 
-def refuse_unread(data: Mapping[str, Any]) -> None:
+def _refuse_unread(data: Mapping[str, Any]) -> None:
     """Refuse a kind of file that is not read, before anything is said of how its table is written."""
     for key in ("private", "public", "evaluation", "calibration"):
         value = data.get(key)
@@ -74,6 +74,7 @@ def refuse_unread(data: Mapping[str, Any]) -> None:
 def public_source(document: Mapping[str, Any], folder: Path) -> Source | None:
     """Read where the public rows are; a declared schema may stand in their place."""
     data = document.get("data", {})
+    _refuse_unread(data)
     if "public" in data:
         if "schema" in document:
             raise InvalidParameter(
@@ -86,6 +87,17 @@ def public_source(document: Mapping[str, Any], folder: Path) -> Source | None:
             'public = "survey.csv"; age = [0, 120] and sex = ["F", "M"] under [schema]'
         )
     return None
+
+
+def dropped_by_schema(data: Any, schema: Mapping[str, Any]) -> list[str]:
+    """Return the columns that a schema drops beside ``drop``; refuse one that declares the label or the unit."""
+    from quorate.data.declared_schema import DROPPED  # here: who only looks at a run reads no table
+
+    for name, held in schema.items():
+        if name in (data.label, data.unit) and held != DROPPED:
+            what = "unit" if name == data.unit else "label" if data.range is None else "target"
+            raise InvalidParameter(f"[schema] names {name!r}, which is the {what}; leave it out of [schema]")
+    return [name for name, held in schema.items() if held == DROPPED and name not in data.drop]
 
 
 def is_there(table: Source) -> bool:
