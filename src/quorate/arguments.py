@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import shlex
 from difflib import get_close_matches
 from numbers import Integral, Real
@@ -74,7 +75,7 @@ def real(
             and (at_most is None or number <= at_most)
         ):
             return number + 0.0  # −0.0 becomes 0.0: equal values are written alike
-    raise InvalidParameter(parameter=name, got=value, expected=expected, advice=hint or _without_quotes(value))
+    raise InvalidParameter(parameter=name, got=value, expected=expected, advice=hint or _how_to_write(value))
 
 
 def truth(name: str, value: object) -> bool:
@@ -96,20 +97,29 @@ def count(name: str, value: object, *, at_least: int = 0, hint: str = "") -> int
     """Return `value` as an int of at least `at_least`; integral floats and booleans are refused."""
     if not isinstance(value, bool) and isinstance(value, Integral) and int(value) >= at_least:
         return int(value)
-    advice = hint or _without_quotes(value)
+    advice = hint or _how_to_write(value, whole=True)
     raise InvalidParameter(parameter=name, got=value, expected=f"a whole number >= {at_least}", advice=advice)
 
 
-def _without_quotes(value: object) -> str:
-    """Say what to do about a number that is given as text.
+def _how_to_write(value: object, *, whole: bool = False) -> str:
+    """Say how a number is written that is given as text, or as thousands are written elsewhere.
 
     Examples
     --------
-    >>> _without_quotes("1.0"), _without_quotes("one"), _without_quotes(1.0)
-    ('write it without quotes', '', '')
+    >>> _how_to_write("1.0"), _how_to_write("1,5"), _how_to_write("one"), _how_to_write(1.0)
+    ('write it without quotes', 'write 1.5, with a point and without quotes', '', '')
+    >>> _how_to_write("3.000", whole=True), _how_to_write(3.0, whole=True)
+    ('write 3000, without quotes', 'a point is the decimal mark; write a whole number without one, such as 3000')
     """
+    if whole and isinstance(value, float):
+        return "a point is the decimal mark; write a whole number without one, such as 3000"
     if not isinstance(value, str):
         return ""
+    text = value.strip()
+    if whole and re.fullmatch(r"[1-9]\d{0,2}(?:[., ']\d{3})+", text, re.ASCII):
+        return f"write {re.sub('[^0-9]', '', text)}, without quotes"
+    if not whole and re.fullmatch(r"[+-]?\d+,\d+", text, re.ASCII):
+        return f"write {text.replace(',', '.')}, with a point and without quotes"
     try:
         float(value)
     except ValueError:

@@ -38,6 +38,7 @@ alone, and lies outside the guarantee.
 
 from __future__ import annotations
 
+import datetime as dt
 import errno
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -45,7 +46,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 NOTHING_CHARGED = "nothing was charged"
 NOTHING_MORE = "nothing more was charged"
@@ -134,6 +135,23 @@ def keyword(parameter: str) -> str:
     return f"{name}=" if name.isidentifier() else name
 
 
+def as_typed(value: object, *, shown: Callable[[object], str] = repr) -> str:
+    """Return a value as whoever acts wrote it: a date as 2024-12-31, also within a list; others as `shown`.
+
+    Examples
+    --------
+    >>> import datetime as dt
+    >>> as_typed([dt.date(2024, 12, 31), 5]), as_typed("no")
+    ("[2024-12-31, 5]", "'no'")
+    """
+    if isinstance(value, dt.date):
+        return value.isoformat()
+    if isinstance(value, list | tuple) and any(isinstance(part, dt.date) for part in value):
+        inside = ", ".join(as_typed(part, shown=shown) for part in value)
+        return f"[{inside}]" if isinstance(value, list) else f"({inside})"
+    return shown(value)
+
+
 class QuorateError(Exception):
     """Base of every error raised on purpose.
 
@@ -197,7 +215,7 @@ class InvalidParameter(QuorateError, ValueError):
         charged: str | None = None,
     ) -> None:
         self.parameter, self.got, self.expected, self.advice, self.instead = parameter, got, expected, advice, instead
-        value = "" if got is NOTHING_GIVEN else f", got {got!r}"
+        value = "" if got is NOTHING_GIVEN else f", got {as_typed(got)}"
         self.problem = problem or f"{named(parameter)} must be {expected}{value}"
         super().__init__(_with_advice(self.problem, advice), charged=charged)
 

@@ -10,12 +10,12 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from quorate.data.declared_schema import MOST_VALUES, NumberColumn, Schema
+from quorate.data.declared_schema import MOST_VALUES, NumberColumn, Schema, bounds_as_texts
 from quorate.data.formats import format_for
 from quorate.data.rows import take
 from quorate.data.schema_encoder import declared_columns, declared_kinds
 from quorate.deferred import skops
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, naming
 
 DAY = dt.date(2020, 2, 29)
 NOON = dt.datetime(2020, 1, 1, 12)  # noqa: DTZ001 - without a zone, as bounds are written
@@ -216,6 +216,51 @@ def test_the_type_of_the_column_decides_in_a_broken_twin():
 
     assert by_type(whole)[:2] != by_type(with_gap)[:2]
     assert held.codes(whole)[:2].tolist() == held.codes(with_gap)[:2].tolist()
+
+
+TURNED = [
+    ((5, 1), "(5, 1)", ": (1, 5)"),
+    ([5, 5], "[5, 5]", ""),
+    ([dt.date(2024, 12, 31), DAY], "[2024-12-31, ", ": ["),
+    (
+        (dt.datetime(2024, 12, 31, 12, tzinfo=dt.UTC), dt.date(2023, 1, 1)),
+        "(2024-12-31T12:00:00+00:00, 2023-01-01)",
+        ": (2023-01-01, 2024-12-31T",
+    ),
+]
+
+
+@pytest.mark.parametrize(("declared", "typed", "turned"), TURNED)
+def test_bounds_the_wrong_way_round_are_said_so_as_they_were_typed(declared, typed, turned):
+    readers = (Schema, declared_columns) if isinstance(declared[0], int) else (Schema,)
+    for read in readers:
+        with pytest.raises(InvalidParameter) as refusal:
+            read({"x": declared})
+        assert f"'x' is declared as {typed}" in str(refusal.value)
+        assert f"; the first bound must be below the second{turned}" in str(refusal.value)
+        assert "datetime" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("texts", "meant"),
+    [
+        (["0", "120"], "write [0, 120],"),
+        (["100,5", "220,0"], "write [100.5, 220.0],"),
+        (["0", "50.000"], "such as [0, 120000]"),
+        (["2023-01-01", "2024-12-31"], "two datetime.date"),
+        (["01.01.2023", "31.12.2024"], "two datetime.date"),
+        *(
+            (codes, None)
+            for codes in (["0", "1"], ["1", "9"], ["0.5", "1.5"], ["F", "M"], ["true", "false"], ["0", "5", "90"])
+        ),
+    ],
+)
+def test_two_texts_that_are_bounds_are_told_from_codes(texts, meant):
+    said = list(bounds_as_texts(Schema({"x": texts})))
+    assert len(said) == (meant is not None)
+    assert meant is None or (meant in said[0] and f"{texts[0]!r} and {texts[1]!r}" in said[0])
+    with naming({"schema": "[schema]"}):
+        assert not said or "datetime" not in next(bounds_as_texts(Schema({"x": texts})))
 
 
 # --- columns that were declared: bounds and values, and nothing that is read off rows ---------------------------------

@@ -13,7 +13,7 @@ from quorate.data import PublicPool, read_cells, read_data
 from quorate.data.column_kinds import GivenKinds, column_kinds
 from quorate.data.dialect import DECIMALS, ENCODINGS, PLAIN, QUOTES, SEPARATORS, THOUSANDS, UTF_8, Dialect
 from quorate.data.dialect_of_table import date_orders, dialect_beside, dialect_of_first_line, dialect_of_public
-from quorate.data.formats import delimited_text, has_named_columns
+from quorate.data.formats import DelimitedText, delimited_text, has_named_columns
 from quorate.data.stream import Workspace
 from quorate.data.table_reader import TableReader
 from quorate.errors import DataRefused, InvalidParameter
@@ -401,6 +401,27 @@ def test_what_is_not_utf_8_is_said_with_a_word_to_compare(tmp_path):
     path.write_bytes("ward\nx\n".encode("utf-16"))
     with pytest.raises(DataRefused, match="UTF-16 text"):
         dialect_of_public(path)
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "cp1250"])
+def test_a_first_line_that_is_utf_8_is_no_text_of_a_code_page(tmp_path, encoding):
+    """Its names were read as other ones, which no setting has; a line that is ASCII, or of the code page, is read."""
+    path, reader = tmp_path / "t.csv", DelimitedText(Dialect(encoding=encoding))
+    path.write_text("Größe,x\n1,2\n", encoding="utf-8")
+    for read in (reader.names, reader.frame, reader.cells):
+        with pytest.raises(
+            DataRefused, match=r"its first line is UTF-8 text, and \[data\] encoding says .*; leave encoding out"
+        ):
+            read(path)
+    path.write_text("Größe,x\n1,2\n", encoding=encoding)
+    assert reader.names(path) == ["Größe", "x"]
+    path.write_text("x\nKöln\n", encoding="utf-8")
+    assert reader.names(path) == ["x"]
+    path.write_text("x\n1\n", encoding="utf-16")
+    with pytest.raises(
+        DataRefused, match=r"UTF-16 text, not .*; save as CSV UTF-8 .*, and leave out \[data\] encoding"
+    ):
+        reader.names(path)
 
 
 def test_dates_that_show_no_order_are_not_guessed(tmp_path):

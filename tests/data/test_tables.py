@@ -101,7 +101,7 @@ def test_files_that_are_not_there_and_names_that_say_nothing(tmp_path):
     with pytest.raises(DataRefused, match=r"folder\.csv: this is a folder"):
         read_data(tmp_path / "folder.csv", label="ill")
     with pytest.raises(InvalidParameter, match=r"expected a table with named columns \(\.csv, .*\.arrow"):
-        read_table(written(tmp_path, "t.doc", "a"))
+        read_table(written(tmp_path, "t.data", "a"))
 
 
 SVM = "+1 2:1 3:0.5\n-1 1:1\n+1\n"
@@ -199,7 +199,13 @@ WRONG = [
     ("t.csv", b"17,70.5,yes\n18,64.5,no\n", "that line is not printed here, since it may be a private row"),
     ("t.csv.gz", b"SECRET", "damaged"),
     ("t.csv.xz", b"SECRET", "damaged"),
-    ("t.xls", b"PK\x03\x04", "such spreadsheets are not read; save as .xlsx or"),
+    *((f"t{suffix}", b"PK\x03\x04", f"{suffix} is not read; save it as .xlsx or CSV") for suffix in (".xls", ".ods")),
+    *(
+        (f"t{suffix}", b"{}", f"{suffix} is not read; save the table as")
+        for suffix in (".sav", ".dta", ".json", ".docx")
+    ),
+    ("t.zip", b"PK\x03\x04", ".zip is not read; unpack it"),
+    ("t.xlsx", b"a;b\n1;2\n", "no Excel file, whatever its name says; name it .csv"),
     ("t.parquet", b"SECRET", "not Parquet"),
     ("t.svm", b"SECRET 1:2\n", "not svmlight text"),
     ("t.svm", b"1 0:2\n", "indices from 1"),

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from quorate import Budget, Ledger, PrivateLogisticRegression, PublicPool
+from quorate import Budget, Ledger, PrivateLogisticRegression, PublicPool, check
 from quorate.direct.contribution_check import faults_of, made_up
 from quorate.direct.defaults import WITHOUT_POOL
 from quorate.direct.plan import plan_without_pool
@@ -120,6 +120,31 @@ def test_two_schemas_are_two_fits():
     assert len(ledger.reservations()) == 2
 
 
+def test_a_model_of_a_schema_names_the_columns_that_it_does_not_know():
+    rows, labels = patients(200, 1)
+    clf = fitted(rows, labels, schema=DECLARED)
+    with pytest.raises(
+        DataRefused, match=r"^X has the columns 'note', 'id', which the model does not take\. Leave them"
+    ):
+        clf.predict(rows.with_columns(note=pl.lit("x"), id=pl.lit("1")))
+    with pytest.raises(DataRefused, match=r"^X lacks the column 'pulse' of the "):
+        clf.predict(rows.drop("pulse"))
+
+
+@pytest.mark.quick
+def test_a_check_notes_what_was_declared_in_the_place_of_public_rows():
+    rows, labels = patients(200, 1)
+    clf = PrivateLogisticRegression(classes=[0, 1], epsilon=1.0, delta=1e-5, marginals=0)
+    said = {each["code"]: each["message"] for each in check(clf, rows, labels, schema=DECLARED).found["notes"]}
+    assert "such as class_shares={1: 0.05}: without it" in said["class-shares-not-declared"]
+    assert "bounds-are-texts" not in said
+    clf.set_params(class_shares={1: 0.05})
+    declared = {**DECLARED, "pulse": ["0", "200"]}
+    said = {each["code"]: each["message"] for each in check(clf, rows, labels, schema=declared).found["notes"]}
+    assert "class-shares-not-declared" not in said
+    assert said["bounds-are-texts"].startswith("schema 'pulse' is a list of the two texts '0' and '200'")
+
+
 @pytest.mark.quick
 def test_a_schema_that_does_not_fit_is_refused_before_a_charge():
     rows, labels = patients(200, 1)
@@ -133,6 +158,13 @@ def test_a_schema_that_does_not_fit_is_refused_before_a_charge():
         clf = PrivateLogisticRegression(classes=[0, 1], epsilon=1.0, delta=1e-5, marginals=marginals)
         with pytest.raises(DataRefused, match=r"the schema lacks the column 'note' of X\."):
             clf.fit(rows.with_columns(note=pl.lit("x")), labels, schema=DECLARED)
+    noted = rows.with_columns(note=pl.lit("x"))
+    with pytest.raises(DataRefused, match=r'got the text \'note\', .* groups=X\["note"\], and X without it'):
+        PrivateLogisticRegression(classes=[0, 1], epsilon=1.0, delta=1e-5).fit(
+            noted, labels, schema=DECLARED, groups="note"
+        )
+    with pytest.raises(InvalidParameter, match="schema names 'ill', which is y; leave it out of schema"):
+        fitted(rows, pl.Series("ill", labels), schema={**DECLARED, "ill": ["0", "1"]})
     with pytest.raises(DataRefused, match="give a data frame"):
         fitted(X[:200], labels, schema=DECLARED)
     with pytest.raises(InvalidParameter, match="'age'"):

@@ -205,7 +205,7 @@ FITS = {
     "a declared n above the truth": ({"n_teachers": "auto", "n_records": 10**9}, (DataRefused, "the true number of")),
     "more queries than points": ({"queries": M + 1}, (InvalidParameter, "ask at most that many")),
     "a mechanism of another form": ({"mechanism": GaussianNoisyMax(9.0, "histogram")}, (InvalidParameter, "form")),
-    "a unit without groups": ({"unit": "person"}, (InvalidParameter, "persons may cross shards")),
+    "a unit without groups": ({"unit": "person"}, (InvalidParameter, 'unit is "person", and no groups were given')),
     "groups of records": ({"unit": "record", "groups": np.arange(N)}, (InvalidParameter, 'unit is "record"')),
     "a fitted step": (
         {"teacher": make_pipeline(StandardScaler().fit(POOL), GaussianNB())},

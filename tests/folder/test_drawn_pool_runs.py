@@ -257,10 +257,31 @@ def test_how_cells_are_read_is_said_where_no_public_table_shows_it(make_run, cli
     said = "dates of column 'seen' as ISO 8601 (2024-03-01), since no date_format is declared"
     out = cli.ok("check", root, "--look")
     assert said in out.words
+    assert "empty cells alone as missing, since no missing is declared" in out.words
+    assert f"see how many rows can be read before you pay, by quorate check {root} --look" in out.words
+    assert "A cell of column 'seen' that cannot be read leaves out its row: list such texts under [data]" in out.words
     assert "Next: mend what the look shows, then quorate run" in out
     edit(root, "[data]\n", '[data]\ndate_format = "dd.mm.yyyy"\n')
     code, out, _ = cli("check", root, "--look")
     assert (code, said in out.words, "mend what" in out) == (0, False, False)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(("more", "is_said"), [({}, True), ({"data.class_shares": {"yes": 0.05}}, False)])
+def test_a_check_says_what_is_declared_for_a_rare_class_and_of_bounds_in_quotation_marks(make_run, cli, more, is_said):
+    root = make_run(**LISTS_ALONE, **more)
+    out = cli.ok("check", root).words
+    assert ("such as [data] class_shares = { yes = 0.05 }: without it" in out) == is_said
+    assert "is a list of the two texts" not in out
+    edit(root, 'age = "drop"', 'age = ["0", "120"]' if is_said else 'age = ["1", "9"]')
+    said = "[schema] 'age' is a list of the two texts '0' and '120'; for numbers between them write [0, 120]"
+    assert (said in cli.ok("check", root).words) == is_said
+
+
+@pytest.mark.quick
+def test_a_plan_without_public_rows_names_the_check(make_run, cli):
+    root = make_run(**LISTS_ALONE)
+    assert f"quorate check {root} --look" in cli.refused(2, "plan", root)
 
 
 @pytest.mark.quick

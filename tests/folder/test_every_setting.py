@@ -90,6 +90,7 @@ def test_a_new_file_is_one_and_says_what_it_would_do_without_its_lines():
     })), folder=Path())  # fmt: skip
     assert settings == settings_from(document("run", "n_jobs", 1) | {"run": {}}, folder=Path())
     assert max(map(len, template().splitlines())) <= 120
+    assert "default required" not in " ".join(template().split())
     for section, shape in SECTIONS.items():
         part = template().partition(f"[{section}]\n")[2].partition("\n[")[0]
         for key, known in settings_of_section(shape).items():
@@ -288,6 +289,12 @@ WRONG_SETTINGS = {
         ({"data.private": "a.parquet", "data.public": "b.parquet", "data.quote": "'"}, "[data] quote says how text"),
         ({"data.public": "b.parquet", "data.missing": "k.A."}, "[data] missing says "),
         ({"data.text": ["ill"]}, "[data] text names 'ill', which is the label"),
+        ({"data.classes": ["no"], "data.class_shares": {"yes": 0.1}}, "at least two labels, got ['no']"),
+        ({"data.class_shares": {"yes": "0,05"}}, "got '0,05'; write 0.05, with a point and without quotes"),
+        ({"data.n_records": 3.0}, "got 3.0; a point is the decimal mark"),
+        ({"data.n_records": "3.000"}, "got '3.000'; write 3000, without quotes"),
+        ({"budget.epsilon": "1,0"}, "got '1,0'; write 1.0, with a point"),
+        ({"data.private": "C:\\new.csv"}, "a backslash and a letter stand for one character there"),
         ({"data.text": ["note"], "data.drop": ["note"]}, "[data] names column 'note' more than once"),
         ({"data.date_formt": "dd.mm.yyyy"}, 'did you mean "date_format"'),
         ({"data.class_shares": {"maybe": 0.1}}, "[data] class_shares names 'maybe', which is none of the classes"),
@@ -328,6 +335,13 @@ WRONG_SETTINGS = {
             ({**NO_POOL, **AGE_AND_BMI, **WARD, "schema.age": declared}, told)
             for declared, told in (("?", "still open"), ([5, 1], "'age'"), ("text", "drop"))
         ),
+        *(
+            ({**NO_POOL, **AGE_AND_BMI, **WARD, **more}, f"which is the {what}; leave it out of [schema]")
+            for more, what in (
+                ({"schema.ill": ["no", "yes"]}, "label"),
+                ({"schema.patient_id": "number", "data.unit": "patient_id"}, "unit"),
+            )
+        ),
         ({**NO_POOL, **AGE_AND_BMI, **WARD, "method.feature_map": "trees"}, "feature_map"),
         ({**NO_POOL, **AGE_AND_BMI, **WARD, "method.feature_map": "kernels", "method.marginals": 0}, "feature_map"),
         ({**NO_POOL, **AGE_AND_BMI, **WARD, "method.text": ["ward"]}, "public pool"),
@@ -354,7 +368,22 @@ WRONG_SETTINGS = {
         ({"teachers.count": 500, "data.n_records": 600}, 'and take [teachers] count = "auto"'),
         ({"teachers.count": "auto", "data.n_records": 10**9}, "the true number of"),
         ({**PROMPT, "teachers.text": "rview"}, "[teachers] text names 'rview'"),
-        ({**NO_POOL, **AGE_AND_BMI, **WARD, "schema.height": [0, 300]}, "height"),
+        (
+            {**NO_POOL, **AGE_AND_BMI, **WARD, "schema.height": [0, 300]},
+            "private.csv lacks the column 'height' of [schema]; leave it out of [schema]",
+        ),
+        (
+            {**NO_POOL, **WARD, "schema.agee": [0, 120], "schema.bmi": [10, 60]},
+            "[schema] names 'agee', which private.csv lacks; did you mean 'age'?",
+        ),
+        (
+            {**NO_POOL, **WARD, "schema.bmi": [10, 60]},
+            'Declare it in [schema], as bounds ([0, 120]) or as a list (["F", "M"]), or leave it out by a line',
+        ),
+        *(
+            ({"data.private": f"private{suffix}", "data.quote": "'", "data.missing": ["-"]}, f"{suffix} is not read; ")
+            for suffix in (".xls", ".sav", ".dta", ".ods", ".json", ".docx")
+        ),
     ],
 }
 

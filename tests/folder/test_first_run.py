@@ -160,6 +160,21 @@ def test_settings_say_what_to_write(make_run, cli, monkeypatch):
         (root / "quorate.toml").write_text(f"[budget]\nepsilon = {written}\n")
         assert told in cli("check", root)[2]
 
+    for line, told in (
+        ("a = [01.01.2023, 31.12.2024]", "; dates are written as 2023-01-31"),
+        (
+            "Größe (cm) = [0, 1]",
+            '; a name with blanks, umlauts or other signs stands in quotation marks: "Größe (cm)" =',
+        ),
+        ('private = "C:\\Daten\\p.csv"', "; a path is written with forward slashes, or in single quotes"),
+        ('private = "p.csv', "(at line 2, column 17); a quotation mark of this line is not closed"),
+        ("n_records = 1\nn_records = 2", "; n_records stands there twice: keep one of the lines"),
+        ("n_records = 3.000.000", "; whole numbers are written without marks: 3000"),
+        ("class_shares = {ja = 0,05}", "; decimals are written with a point: 1.0"),
+    ):
+        (root / "quorate.toml").write_text(f"[data]\n{line}\n", encoding="utf-8")
+        assert told in cli("check", root)[2], line
+
     monkeypatch.setattr(Path, "read_text", denied)
     assert f"no permission to read {root / 'quorate.toml'}" in cli("check", root)[2]
 

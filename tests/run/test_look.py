@@ -59,7 +59,8 @@ def test_the_direct_method_counts_what_nothing_else_says_of_private_rows(library
         "'ward': 400 of 400 can be used (1 of these missing, 1 with an entry that no public row has)",
         "'crp': 399 of 400 can be used",
         "1 no number, and taken as missing",
-        "rows 394 of 400 can be used as a whole; 6 would be left out",
+        "rows 394 of 400 can be used as a whole; 6 would be left out. A cell of column",
+        "that cannot be read leaves out its row: write them as None, which is a missing value, or clean the column",
     ):
         assert words in said, said
     assert missing

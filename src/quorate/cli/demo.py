@@ -137,16 +137,17 @@ def command(out: Path | None, no_public: bool, as_json: bool) -> None:
         )
         return
     click.echo(render_text(facts, outputs=places))
-    click.echo(_ending(by_votes, by_rounds, folder, seconds=seconds))
+    click.echo(_ending(by_votes, by_rounds, folder, seconds=seconds, plans=not no_public))
 
 
-def _ending(by_votes: Score, by_rounds: Score, folder: Path, *, seconds: float) -> str:
+def _ending(by_votes: Score, by_rounds: Score, folder: Path, *, seconds: float, plans: bool) -> str:
+    first = "quorate plan my-run, quorate check my-run" if plans else "quorate check my-run --look"
     return (
         f"At the same ε: votes {100 * by_votes.accuracy:.1f} %, the direct method {100 * by_rounds.accuracy:.1f} %\n"
         f"(a linear model of the private rows themselves, in {folder}/direct);\n"
         f"always saying the commonest class, {100 * (by_votes.commonest or 0):.1f} %.\n"
         f"That took {seconds:.0f} s. With data of your own: quorate init my-run,\n"
-        "edit my-run/quorate.toml, quorate plan my-run, quorate check my-run,\n"
+        f"edit my-run/quorate.toml, {first},\n"
         "quorate run my-run."
     )
 

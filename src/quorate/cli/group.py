@@ -140,8 +140,8 @@ def _other(name: str) -> click.Command | None:
 def group() -> None:
     """Private learning with any model: teachers vote, a privacy mechanism answers, a student may be published.
 
-    Start with: quorate demo. For your own data: quorate init, edit quorate.toml, then quorate plan,
-    quorate check and quorate run.
+    Start with: quorate demo. For your own data: quorate init, edit quorate.toml, then quorate plan
+    (where there are public rows), quorate check and quorate run.
     """
 
 

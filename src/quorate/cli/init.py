@@ -82,6 +82,8 @@ def command(folder: Path, private: Path | None, yes: bool, **given: Any) -> None
     then = f"next: {'edit it, then ' if left else ''}quorate {following} {for_shell(folder)}"
     if following == "plan" and private is not None and begun.n_records is None:
         then += f", which needs [data] n_records; else quorate check {for_shell(folder)}"
+    if private is None:
+        then += f" (without public rows quorate check {for_shell(folder)} --look)"
     click.echo(then)
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from quorate.arguments import for_shell
 from quorate.cli.options import Number, as_json, print_json
 from quorate.run.progress import progress
 
@@ -56,8 +55,5 @@ def command(run: Path, table: Path, out: Path, keep: tuple[str, ...], coverage: 
         click.echo(f"{kind}: {finished.coverage_promise(coverage)}")
     for line in lines:
         click.echo(f"note: {line}", err=True)
-    if (run / "quorate.toml").exists():  # an exported folder has nothing to export
-        export = f"quorate export {for_shell(run)} --to outbox --model onnx"
-        click.echo(f"To use the model in ONNX Runtime, type: {export}", err=True)
     if seeded:
         click.echo("seeded noise: reproducible, therefore not private, so no promise holds", err=True)

@@ -12,9 +12,10 @@ in the order of x into D = 24 bits. Both are worked out entry by entry.
 from __future__ import annotations
 
 import datetime as dt
+import re
 import reprlib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from types import MappingProxyType
@@ -26,7 +27,7 @@ from quorate.data.cell_text import as_column, as_list, canonical_text, each, is_
 from quorate.data.columns import in_words, is_plain_number
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.notation import number_with_comma, time_number, time_reader
-from quorate.errors import InvalidParameter, named
+from quorate.errors import InvalidParameter, as_typed, named
 from quorate.stored_names import stored_as
 from quorate.types import BoolArray, FloatArray, IntArray
 
@@ -342,7 +343,56 @@ def _column(name: str, held: Any) -> DeclaredColumn | DroppedColumn:
         bounds = _bounds(held)
         if bounds is not None:
             return bounds
-    raise _wrong(f": column {name!r} is declared as {reprlib.repr(held)}; {_EXPECTED}")
+        if (order := order_of_bounds(held)) is not None:
+            raise _wrong(f": column {name!r} is declared as {_typed(held)}; {order}")
+    raise _wrong(f": column {name!r} is declared as {_typed(held)}; {_EXPECTED}")
+
+
+def _typed(held: Any) -> str:
+    return as_typed(held, shown=reprlib.repr)
+
+
+def order_of_bounds(held: Sequence[Any]) -> str | None:
+    """Say how two bounds must lie that do not; None of what are no two numbers and no two dates."""
+    ends = _ends(held)
+    if ends is None or not ends[0] >= ends[1]:
+        return None
+    turned = f": {_typed([*held[::-1]] if isinstance(held, list) else tuple(held[::-1]))}" if ends[0] > ends[1] else ""
+    return f"the first bound must be below the second{turned}"
+
+
+#: How far apart two texts lie that are bounds rather than codes, such as "1" and "9".
+_APART: Final = 10.0
+_DAY_FIRST = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})", re.ASCII)
+_OPEN_MARK = re.compile(r"[+-]?[1-9]\d{0,2}(?:[.,]\d{3})+", re.ASCII)  # 1.500 may be 1500
+
+
+def bounds_as_texts(schema: Schema) -> Iterator[str]:
+    """Yield what to write in place of each list of two texts that were probably meant as bounds."""
+    for name, held in schema.columns.items():
+        if isinstance(held, CategoryColumn) and not held.truth and len(held.values) == 2:
+            texts = [str(text).strip() for text in schema.declared[name]]
+            if (meant := _bounds_meant(texts)) is not None:
+                one, other = texts
+                yield f"{named('schema')} {name!r} is a list of the two texts {one!r} and {other!r}; for {meant}"
+
+
+def _bounds_meant(texts: Sequence[str]) -> str | None:
+    """Return what two texts may have been meant as, and how that is written; None where they look like codes."""
+    dates = ["-".join(part.zfill(2) for part in day.groups()[::-1]) if day else text
+             for text in texts for day in [_DAY_FIRST.fullmatch(text)]]  # fmt: skip
+    if all(isfinite(time_number(date, "date")) for date in dates):
+        typed = f"write [{', '.join(dates)}], without quotation marks"
+        return f"dates between them {typed if named('schema').startswith('[') else 'give two datetime.date'}"
+    if any(map(_OPEN_MARK.fullmatch, texts)) and all(
+        text.replace(".", "").replace(",", "").isdigit() for text in texts
+    ):
+        return "numbers between them write two numbers without quotation marks, such as [0, 120000]"
+    low, high = map(number_with_comma, texts)
+    if not (isfinite(low) and isfinite(high)) or abs(high - low) < _APART:
+        return None
+    plain = ", ".join(text.replace(",", ".") for text in texts)
+    return f"numbers between them write [{plain}], without quotation marks"
 
 
 def _category(name: str, held: Sequence[Any]) -> CategoryColumn:
@@ -363,20 +413,27 @@ def _category(name: str, held: Sequence[Any]) -> CategoryColumn:
     return CategoryColumn(tuple(texts), truth)
 
 
+def _ends(held: Sequence[Any]) -> tuple[float, float] | None:
+    """Read two numbers, or two dates as days; None where they are neither."""
+    if len(held) == 2 and all(isinstance(bound, dt.date) for bound in held):
+        low, high = (time_number(bound.isoformat(), "date") for bound in held)
+        return low, high
+    if len(held) == 2 and all(isinstance(bound, _NUMBERS) and not isinstance(bound, bool) for bound in held):
+        try:
+            return float(held[0]), float(held[1])
+        except OverflowError:
+            pass
+    return None
+
+
 def _bounds(held: Sequence[Any]) -> NumberColumn | None:
     """Read two numbers or two dates; None where they are neither, or bound nothing."""
-    if len(held) != 2:
+    ends = _ends(held)
+    if ends is None:
         return None
-    if all(isinstance(bound, dt.date) for bound in held):
-        low, high = (time_number(bound.isoformat(), "date") for bound in held)
-        grid: Grid = "time" if any(isinstance(bound, dt.datetime) for bound in held) else "date"
-    elif all(isinstance(bound, _NUMBERS) and not isinstance(bound, bool) for bound in held):
-        try:
-            low, high = (float(bound) for bound in held)
-        except OverflowError:
-            return None
-        grid = "int" if all(isinstance(bound, _WHOLE) for bound in held) else "real"
-    else:
-        return None
+    low, high = ends
+    grid: Grid = "int" if all(isinstance(bound, _WHOLE) for bound in held) else "real"
+    if isinstance(held[0], dt.date):
+        grid = "time" if any(isinstance(bound, dt.datetime) for bound in held) else "date"
     fits = isfinite(low) and isfinite(high) and low < high and isfinite(high - low)
     return NumberColumn(low, high, grid) if fits and isfinite(2.0**BOUNDED_DEPTH / (high - low)) else None

@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 from quorate.errors import DataRefused
@@ -18,7 +19,15 @@ from quorate.errors import DataRefused
 _PACKED = (".gz", ".xz")
 _DAMAGED = (EOFError, lzma.LZMAError, gzip.BadGzipFile, zlib.error)
 _OPENERS: dict[str, Callable[[Path, Literal["rb"]], Any]] = {".gz": gzip.open, ".xz": lzma.open}
-_SPREADSHEETS = (".xls", ".xlsb", ".ods")
+_AS_EXCEL, _AS_TABLE = "save it as .xlsx or CSV", "save the table as CSV or Parquet"
+#: What is no table that is read, unless a package or the owner brings a reader, and what to do with it.
+UNREAD = MappingProxyType({
+    **dict.fromkeys((".xls", ".xlsb", ".ods", ".numbers"), _AS_EXCEL),
+    **dict.fromkeys((".sav", ".zsav", ".por", ".dta", ".sas7bdat", ".xpt", ".rds", ".rda", ".rdata"), _AS_TABLE),
+    **dict.fromkeys((".json", ".jsonl", ".ndjson", ".xml", ".html", ".docx", ".doc", ".pdf"), _AS_TABLE),
+    **dict.fromkeys((".mdb", ".accdb", ".orc", ".avro", ".h5", ".hdf5", ".npy", ".pkl", ".pickle"), _AS_TABLE),
+    **dict.fromkeys((".zip", ".7z", ".rar", ".tar", ".tgz", ".bz2", ".zst"), "unpack it"),
+})  # fmt: skip
 PARQUET = (".parquet", ".pq")
 
 # Folders whose names polars does not take, by device and inode, and how many are kept open at the most.
@@ -77,14 +86,12 @@ def state_of(path: Path) -> tuple[tuple[str, int, int, int], ...]:
 
 
 def existing_file(path: str | Path) -> Path:
-    """Return the path of a file that is there and may be read; refuse a folder or a spreadsheet too."""
+    """Return the path of a file that is there and may be read; refuse a folder too."""
     file = Path(path)
     if file.is_dir():
         raise DataRefused(f"{path}: this is a folder; expected a file, such as a CSV file in it")
     if not file.is_file():
         raise DataRefused(f"{path}: there is no such file; correct the path, or put the file there")
-    if format_of(path) in _SPREADSHEETS:
-        raise DataRefused(f"{path}: such spreadsheets are not read; save as .xlsx or as CSV UTF-8")
     try:
         file.open("rb").close()
     except PermissionError:

@@ -11,13 +11,13 @@ import numpy as np
 from quorate.ambient import unwarned
 from quorate.data.column_cells import PublicWords
 from quorate.data.column_kinds import ColumnKind, ColumnKinds
-from quorate.data.declared_schema import CategoryColumn, NumberColumn, Schema
+from quorate.data.declared_schema import CategoryColumn, NumberColumn, Schema, order_of_bounds
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.encoding import filled_with_zeros, missing_indicator, scaler
 from quorate.data.feature_maps.scale import with_narrow
 from quorate.data.notation import number
 from quorate.deferred import compose, frozen, pipeline, pl, preprocessing
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, as_typed, named
 
 Declared = Mapping[str, Sequence[Any]]
 
@@ -77,7 +77,9 @@ def _column(name: Any, held: Any) -> list[Any]:
             low, high = map(number, held)  # NaN beyond the floats
             if low < high and isfinite(high - low):
                 return [low, high]
-    raise InvalidParameter(f"schema: column {name!r} is declared as {held!r}; {_EXPECTED}, each value once")
+    order = order_of_bounds(held) if isinstance(held, list | tuple) else None
+    expected = order or f"{_EXPECTED}, each value once"
+    raise InvalidParameter(f"{named('schema')}: column {name!r} is declared as {as_typed(held)}; {expected}")
 
 
 def _listed(held: Sequence[Any]) -> list[str] | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from difflib import get_close_matches
+from typing import Any, Final
 
 from quorate.data.columns import Family, column, families, in_words, names_columns, texts
 from quorate.data.rows import Rows, as_rows, columns, kind, width
@@ -11,6 +12,9 @@ from quorate.data.stream import StreamedFrame
 from quorate.deferred import pd, pl
 from quorate.errors import DataRefused
 
+_NEAR: Final = 0.75  # of 1, where a name is the other one: a slip of the hand, and no other word
+SCHEMA: Final = "the schema"  #: what a message calls a declared one
+MODEL: Final = "the model"  #: and what a model learned from
 _WORD = {"number": "numbers", "text": "text", "time": "dates or times", "missing": "nothing"}
 
 
@@ -46,8 +50,47 @@ def match_columns(private: Rows, public: Rows, *, called: tuple[str, str] = ("pr
 
 def refuse_other_columns(names: Sequence[str], wanted: Sequence[str], *, called: tuple[str, str]) -> None:
     """Refuse a table that has not the columns of a public one, in whatever order, worded by :func:`other_columns`."""
-    if set(names) != set(wanted):
-        raise DataRefused(f"{other_columns(names, wanted, called=called)[0]}. Give both the same feature columns")
+    if set(names) == set(wanted):
+        return
+    words, unlike = other_columns(names, wanted, called=called)
+    advice = "Give both the same feature columns"
+    if called[1] == SCHEMA:
+        words, advice = unlike_schema(names, wanted, called=called) if unlike else (words, "")
+    elif called[1] == MODEL and unlike and set(names) > set(wanted):
+        words, advice = not_taken(unlike, called[0]), "Nothing was charged"
+    elif called[1] == MODEL:
+        advice = "Give the columns that the model learned from. Nothing was charged"
+    raise DataRefused(f"{words}. {advice}" if advice else words)
+
+
+def not_taken(names: Sequence[str], called: str) -> str:
+    """Word that a table has columns that a model does not know; whoever received the model has no other table."""
+    several = len(names) > 1
+    return f"{called} has the {in_words(names)}, which the model does not take. Leave {'them' if several else 'it'} out"
+
+
+def unlike_schema(
+    names: Sequence[str], wanted: Sequence[str], *, called: tuple[str, str], left_out: str = ""
+) -> tuple[str, str]:
+    """Word how the columns of a table differ from those of a declared schema, and what to do. `left_out`: what to type
+    to leave out the others, where that is more than a table without them.
+    """
+    table, schema = called
+    more, lacking = (
+        [name for name in one if name not in set(other)] for one, other in ((names, wanted), (wanted, names))
+    )
+    near = {name: hit for name in lacking for hit in get_close_matches(name, more, n=1, cutoff=_NEAR)}
+    said = [f"{schema} names {name!r}, which {table} lacks; did you mean {hit!r}?" for name, hit in near.items()]
+    if gone := [name for name in lacking if name not in near]:
+        them = "them" if len(gone) > 1 else "it"
+        said.append(f"{table} lacks the {in_words(gone)} of {schema}; leave {them} out of {schema}")
+    others = [name for name in more if name not in near.values()]
+    if not others:
+        return ". ".join(said).replace("?.", "?"), ""
+    them = "them" if len(others) > 1 else "it"
+    said.append(f"{schema} lacks the {in_words(others)} of {table}")
+    how = f'Declare {them} in {schema}, as bounds ([0, 120]) or as a list (["F", "M"]), or leave {them} out'
+    return ". ".join(said).replace("?.", "?"), f"{how}{left_out or f' of {table}'}"
 
 
 def other_columns(names: Sequence[str], wanted: Sequence[str], *, called: tuple[str, str]) -> tuple[str, list[str]]:

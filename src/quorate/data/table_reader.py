@@ -38,7 +38,7 @@ from quorate.data.rows import (
     width,
     with_text_names,
 )
-from quorate.data.shared_schema import other_columns
+from quorate.data.shared_schema import not_taken, other_columns
 from quorate.data.stream import StreamedFrame
 from quorate.deferred import sparse
 from quorate.errors import DataRefused
@@ -189,8 +189,7 @@ class TableReader:
             words, unlike = other_columns(features, wanted, called=(name, self.called))
             advice = f"Give the columns of {self.called}"
             if unlike and set(features) > set(wanted):  # whoever received the model has no pool
-                words = f"{name} has the {in_words(unlike)}, which the model does not take"
-                advice = f"Leave {'it' if len(unlike) == 1 else 'them'} out"
+                raise DataRefused(f"{not_taken(unlike, name)}. Nothing was charged")
             raise DataRefused(f"{words}. {advice}. Nothing was charged")
         X = self._without_marks(check_features(X[wanted], name))
         held, as_held = families(X), kind(X) == self.container

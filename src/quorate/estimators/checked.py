@@ -9,9 +9,10 @@ from quorate.ambient import one_thread
 from quorate.arguments import truth
 from quorate.direct.method import ROUNDS
 from quorate.direct.task import DirectTask
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, named
 from quorate.estimators.known_arguments import rows_and_labels, tables_by_name
 from quorate.estimators.resumable import by_fit, charged_before
+from quorate.findings import Finding
 from quorate.ledger import Budget
 from quorate.planning.planned import expected_of_rounds
 from quorate.planning.planned_run import expected_of
@@ -20,7 +21,7 @@ from quorate.release.charge import refuse_unaffordable
 from quorate.run.look import NO_LOOK, Look
 from quorate.run.method import CheckResult, check_of
 from quorate.run.public_facts import ChosenMethod
-from quorate.run.remarks import note_on_declared_units, note_on_unseen_rows, notes_on_pool, remarks
+from quorate.run.remarks import note_on_declared_units, note_on_unseen_rows, notes_on_pool, notes_without_pool, remarks
 from quorate.students.scores import Judged
 from quorate.types import Secret
 from quorate.voting.claims import look_at_votes, note_on_mechanism, private_notes
@@ -128,7 +129,17 @@ def check(
         more["schema"] = schema
     more |= {} if evaluation is None else {"evaluation": rows_and_labels(evaluation)}
     result: CheckResult = estimator._check(X, y, public=public, groups=groups, **more)
-    return result
+    return result if public is not None else result.noting(_declared_notes(estimator, schema))
+
+
+def _declared_notes(estimator: Any, schema: Any) -> tuple[Finding, ...]:
+    """Return what was declared in the place of public rows, and may have been meant otherwise."""
+    if not hasattr(estimator, "marginals"):  # no estimator that does without them
+        return ()
+    classes = tuple(getattr(estimator, "classes", None) or ()) if hasattr(estimator, "class_shares") else ()
+    declares = named("class_shares", dict.fromkeys(classes[-1:], 0.05))
+    shares = getattr(estimator, "class_shares", None)
+    return remarks(lambda: notes_without_pool(schema, classes, shares, declares=declares))
 
 
 def check_of_teachers(

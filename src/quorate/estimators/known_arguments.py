@@ -5,7 +5,7 @@ An argument that there is not is refused in a line that names the nearest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, signature
 from typing import Any, ParamSpec, TypeVar
@@ -123,10 +123,31 @@ def tables_by_name(method: Callable[P, R]) -> Callable[P, R]:
             said = f"lacks {_in_words(lacking)}; write {call}"
         else:
             with own_switches(), act():
+                _refuse_names_of_columns({**dict(zip(by_place, by_position, strict=False)), **kwargs})
                 return method(*args, **kwargs)
         raise InvalidParameter(f"{called} {said}{'' if said.endswith('?') else '.'} Nothing was charged")
 
     return checked
+
+
+def _refuse_names_of_columns(given: Mapping[str, Any]) -> None:
+    """Refuse the name of a column of X where the column itself belongs, and a schema that names the labels or ids."""
+    try:
+        held = columns(given.get("X")) or ()
+    except DataRefused:  # no table at all, which whoever reads it says
+        return
+    for name, entry in (("groups", "unit id"), ("y", "label")):
+        value = given.get(name)
+        if isinstance(value, str) and value in held:
+            raise DataRefused(
+                f"{name}: got the text {value!r}, expected one {entry} for every row; give the column itself, "
+                f'{name}=X["{value}"], and X without it'
+            )
+        called, schema = getattr(value, "name", None), given.get("schema")
+        declared = getattr(schema, "declared", schema)
+        said = declared.get(called, "drop") if isinstance(declared, Mapping) and isinstance(called, str) else "drop"
+        if said != "drop" and held and called not in held:
+            raise InvalidParameter(f"schema names {called!r}, which is {name}; leave it out of schema")
 
 
 def _in_words(names: Sequence[str]) -> str:

@@ -282,6 +282,8 @@ class Begun:
         proposed: dict[str, Any] = {}
         if self.unit is None and self.likely_units:
             proposed["unit"] = self.likely_units[0]
+        if self.to_declare and not self.is_number and len(self.known_classes) == 2 and self.shown_shares() is None:
+            proposed["class_shares"] = {key_of_class(self.known_classes[1]): 0.05}
         if self.public is not None:
             proposed |= proposed_lines(pool := self.pool(self.public), self.kinds(pool))
         return proposed

@@ -17,6 +17,7 @@ from quorate.folder.settings import KEYS_BY_ARGUMENT
 from quorate.folder.template import suggested_delta, written
 from quorate.report.notation import visible
 from quorate.run.pool_cautions import OF_WRITING, pool_cautions
+from quorate.run.remarks import words_on_shares
 
 if TYPE_CHECKING:
     from quorate.folder.begin import Begun
@@ -62,13 +63,14 @@ def column_lines(begun: Begun) -> list[str]:
     texts_ = [path for path in (begun.public, begun.evaluation) if path is not None and is_delimited(path)]
     if is_delimited(begun.private) and not texts_ and (begun.public is not None or begun.to_declare):
         fill_in = (
-            "encoding, decimal and date_format under [data], where it is not UTF-8 with numbers such as 3.5 and "
-            "dates such as 2024-03-01. Excel in Western Europe writes cp1252"
+            "encoding, decimal, thousands, date_format and missing under [data], where it is not UTF-8 with numbers "
+            "such as 1234.5, dates such as 2024-03-01 and empty cells for missing ones. Excel in Western Europe writes "
+            "cp1252"
         )
         if begun.dialect.encoding != PLAIN.encoding:
             fill_in = (
-                "decimal and date_format under [data], where its numbers are not written as 3.5, or its dates not "
-                "as 2024-03-01"
+                "decimal, thousands, date_format and missing under [data], where its numbers are not written as "
+                "1234.5, its dates not as 2024-03-01, or a missing cell is not empty"
             )
         lines.append(f"no public text table shows how {begun.private.name} is written: fill in {fill_in}")
     if begun.to_declare:
@@ -78,6 +80,8 @@ def column_lines(begun: Begun) -> list[str]:
             "holds, whoever is in the table, and never what was read off private rows. Where there are public "
             "rows, leave [schema] out and name them in [data] public"
         )
+    if (shares := begun.likely.get("class_shares")) is not None:
+        lines.append(words_on_shares(f"class_shares = {written(shares)} under [data]"))
     if begun.unit is None and begun.likely_units:
         one = begun.likely_units[0]
         lines.append(

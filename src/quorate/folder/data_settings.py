@@ -13,7 +13,7 @@ from quorate.accounting.neighbouring import LABELS_OF, ONE_LABEL, ONE_RECORD
 from quorate.arguments import column_names, real
 from quorate.errors import InvalidParameter, naming
 from quorate.folder.section import Label, as_it_is, flag, labels, path, read_section, setting, string, whole_number
-from quorate.folder.table_source import DIALECT, Source, check_tables, public_source, source
+from quorate.folder.table_source import DIALECT, Source, check_tables, dropped_by_schema, public_source, source
 from quorate.students.scores import Judged, check_class_shares, check_scoring
 
 if TYPE_CHECKING:
@@ -373,9 +373,7 @@ def data_settings(document: Mapping[str, Any], folder: Path, *, others: Mapping[
     settings = replace(settings, class_shares=_class_shares(given, settings.classes))
     if not document.get("schema"):
         return settings
-    from quorate.data.declared_schema import DROPPED  # here: who only looks at a run reads no table
-
-    dropped = [name for name, held in document["schema"].items() if held == DROPPED and name not in settings.drop]
+    dropped = dropped_by_schema(settings, document["schema"])
     return replace(settings, drop=(*settings.drop, *dropped))
 
 

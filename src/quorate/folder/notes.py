@@ -20,10 +20,11 @@ from quorate.data.reading import named_columns, read_table
 from quorate.data.rows import Rows, is_frame
 from quorate.data.unit_ids import as_unit_keys, only_whole_ids, usable_slots
 from quorate.findings import Finding, Severity, caution, note
-from quorate.folder.data_settings import DataSettings, reads_well, word_of_column
+from quorate.folder.data_settings import DataSettings, key_of_class, reads_well, word_of_column
 from quorate.folder.settings import Settings
 from quorate.folder.table_source import Source, same_source
-from quorate.run.remarks import note_on_shared_ids, note_on_unseen_rows, notes_on_pool, remarks
+from quorate.folder.template import written
+from quorate.run.remarks import note_on_shared_ids, note_on_unseen_rows, notes_on_pool, notes_without_pool, remarks
 from quorate.voting.claims import note_on_mechanism
 from quorate.voting.task import Task
 
@@ -32,6 +33,7 @@ def public_notes(settings: Settings, task: Task) -> Iterator[Finding]:
     """Yield what there is to say about the public table and about a mechanism of the owner's own."""
     data = settings.data
     yield from note_on_unit_word(data)
+    yield from notes_on_declared(settings)
     yield from note_on_written_cells(settings, None if data.public is None else task.inputs.public)
     if data.public is not None:
         yield from remarks(lambda: notes_on_public(data, task.inputs.public))
@@ -44,23 +46,48 @@ def note_on_unit_word(data: DataSettings) -> Iterator[Finding]:
         yield note("unit-word-of-the-column", word_of_column(data.unit))
 
 
+def notes_on_declared(settings: Settings) -> tuple[Finding, ...]:
+    """Return what stands in the place of public rows, and may have been meant otherwise."""
+    data = settings.data
+    if data.public is not None:
+        return ()
+    declares = f"[data] class_shares = {written({key_of_class(name): 0.05 for name in data.classes[-1:]})}"
+    return remarks(lambda: notes_without_pool(settings.schema, data.classes, data.class_shares, declares=declares))
+
+
 def note_on_written_cells(settings: Settings, pool: Rows | None) -> Iterator[Finding]:
     """Yield how cells of a private text table are read where no public text table shows how to."""
     data, declared = settings.data, settings.schema or {}
     if not is_delimited(data.private) or (data.public is not None and is_delimited(data.public)):
         return
     dates, words = _dates_and_words(declared) if data.public is None else _typed_dates_and_words(pool)
+    numbers = _numbers(declared) if data.public is None and not data.dialect.declares_numbers else []
     read = []
+    if numbers:
+        read.append(f"numbers of {in_words(numbers)} as 1234.5 or 1234,5, since no decimal and thousands are declared")
     if dates and not data.dialect.date_format:
         read.append(f"dates of {in_words(dates)} as ISO 8601 (2024-03-01), since no date_format is declared")
     if words and data.dialect.encoding == UTF_8:
         read.append(f"words of {in_words(words)} as UTF-8, since no encoding is declared")
+    if read and data.public is None and not data.dialect.missing:
+        read.append("empty cells alone as missing, since no missing is declared")
     if read:
         said = (
             f"no public text table shows how {data.private.name} is written, so that [data] says it: it is read with "
             f"{', and '.join(read)}. A cell that is written in another way says nothing"
         )
+        if data.public is None:
+            said += (
+                f": see how many rows can be read before you pay, by quorate check {for_shell(settings.folder)} --look"
+            )
         yield note("cells-as-declared", said)
+
+
+def _numbers(declared: Mapping[str, Any]) -> list[str]:
+    """Return the columns of a schema that hold numbers."""
+    bounds = [name for name, held in declared.items() if isinstance(held, list) and len(held) == 2]
+    of_numbers = [name for name in bounds if all(type(bound) in (int, float) for bound in declared[name])]
+    return [name for name, held in declared.items() if held == "number" or name in of_numbers]
 
 
 def _dates_and_words(declared: Mapping[str, Any]) -> tuple[list[str], list[str]]:
@@ -117,6 +144,7 @@ def direct_notes(settings: Settings, pool: Rows, root: Path, *, voted: bool = Fa
         )
         yield note("line-breaks-are-stated", words)
     yield from note_on_unit_word(data)
+    yield from notes_on_declared(settings)
     yield from note_on_written_cells(settings, pool)
     if tables := [table.name for table in _with_ids(data)]:
         words = (

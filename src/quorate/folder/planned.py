@@ -258,8 +258,9 @@ def _refuse_to_plan(settings: Settings) -> None:
     refuse_more_than_the_cap(settings)
     if settings.data.public is None:  # before what else is lacking, which would then be given for nothing
         raise InvalidParameter(
-            "a plan compares methods on public rows, and [data] public names none; of rows that are drawn no accuracy "
-            f"can be foretold. quorate check {for_shell(root)} says what the run would release and cost"
+            "a plan compares methods on public rows, and [data] public names none: no accuracy can be estimated of "
+            f"rows that are drawn. What the run would release and cost, and how many rows can be used, says: quorate "
+            f"check {for_shell(root)} --look"
         )
 
 

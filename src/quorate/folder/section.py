@@ -124,6 +124,8 @@ def labels(name: str, value: Any) -> tuple[Label, ...]:
             got=value,
             expected='a list of texts, whole numbers or truth values (["no", "yes"], [0, 1], [false, true])',
         )
+    if len(value) < 2:
+        raise InvalidParameter(parameter=name, got=value, expected="a list of at least two labels")
     return tuple(value)
 
 

@@ -153,13 +153,27 @@ def read_settings(path: Path) -> Settings:
 
 def _what_to_write(text: str, error: tomllib.TOMLDecodeError) -> str:
     """Return what a line that is no TOML was probably meant to be."""
-    at = re.search(r"at line (\d+)", str(error))
+    at, said = re.search(r"at line (\d+)", str(error)), str(error)
     line = text.splitlines()[int(at[1]) - 1] if at is not None and int(at[1]) <= len(text.splitlines()) else ""
+    name, equals, value = line.partition("=")
+    if said.startswith("Cannot overwrite") or "twice" in said:
+        return f"; {name.strip() or 'a key'} stands there twice: keep one of the lines"
+    if "\\" in line and '"' in line:
+        return "; a path is written with forward slashes, or in single quotes: 'C:\\data\\rows.csv'"
+    if (said.startswith("Illegal character") and "\\n" in said) or said.startswith("Unterminated string"):
+        return "; a quotation mark of this line is not closed"
+    bare = re.fullmatch(r"[A-Za-z0-9_.\s-]*|\s*([\"']).*\1\s*", name) and not re.match(r"\s*[\w-]+[ \t]+\w", name)
+    if equals and not bare:
+        return f'; a name with blanks, umlauts or other signs stands in quotation marks: "{name.strip()}" ='
+    if re.search(r"[\[=,\s]\d{1,2}\.\d{1,2}\.\d{4}", value):
+        return "; dates are written as 2023-01-31"
+    if re.match(r"\s*(n_\w+|count|queries|rounds)\s*=\s*\d{1,3}([., ']\d{3})+\s*(#|$)", line):
+        return "; whole numbers are written without marks: 3000"
     if re.search(r"=\s*\d+,\d", line):
         return "; decimals are written with a point: 1.0"
     if re.match(r"\s*(epsilon|delta|n_records|n_rows|sigma|memory)\b", line):
         return "; a number is expected"
-    return '; texts need quotes: "no"' if str(error).startswith("Invalid value") else ""
+    return '; texts need quotes: "no"' if said.startswith("Invalid value") else ""
 
 
 def settings_of(root: Path) -> Settings:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 Source: TypeAlias = "Path | DatabaseQuery"
 
+_READ = (".csv", ".tsv", ".tab", ".txt", ".csv.gz", ".csv.xz", ".parquet", ".xlsx")  # without asking what reads them
 LARGE_FILE = 1 << 24  # bytes, from which it is said how far the reading is, and how long a run takes
 
 
@@ -26,6 +27,11 @@ def source(data: Mapping[str, Any], key: str, folder: Path) -> Source:
     value, query = string(f"[data] {key}", data[key]), data.get(f"{key}_query")
     if query is not None:
         string(f"[data] {key}_query", query)
+    if re.search(r"[\x00-\x1f]", value):  # as "C:\new.csv" has a line break
+        raise InvalidParameter(
+            f"[data] {key} got {value!r}: a backslash and a letter stand for one character there; write the path with "
+            "forward slashes, or in single quotes"
+        )
     if "://" not in value:
         if re.search(r"password\s*=", value, re.IGNORECASE):  # as libpq takes it too; a file that is not there is named
             raise InvalidParameter(
@@ -54,9 +60,21 @@ def source(data: Mapping[str, Any], key: str, folder: Path) -> Source:
     return DatabaseQuery(value, query, f"[data] {key}", folder)
 
 
+def _refuse_unread(data: Mapping[str, Any]) -> None:
+    """Refuse a kind of file that is not read, before anything is said of how its table is written."""
+    for key in ("private", "public", "evaluation", "calibration"):
+        value = data.get(key)
+        if isinstance(value, str) and "://" not in value and not value.lower().endswith(_READ):
+            from quorate.data.formats import format_for  # here: who only looks at a run reads no table
+
+            with called(f"[data] {key}"):
+                format_for(value)
+
+
 def public_source(document: Mapping[str, Any], folder: Path) -> Source | None:
     """Read where the public rows are; a declared schema may stand in their place."""
     data = document.get("data", {})
+    _refuse_unread(data)
     if "public" in data:
         if "schema" in document:
             raise InvalidParameter(
@@ -69,6 +87,17 @@ def public_source(document: Mapping[str, Any], folder: Path) -> Source | None:
             'public = "survey.csv"; age = [0, 120] and sex = ["F", "M"] under [schema]'
         )
     return None
+
+
+def dropped_by_schema(data: Any, schema: Mapping[str, Any]) -> list[str]:
+    """Return the columns that a schema drops beside ``drop``; refuse one that declares the label or the unit."""
+    from quorate.data.declared_schema import DROPPED  # here: who only looks at a run reads no table
+
+    for name, held in schema.items():
+        if name in (data.label, data.unit) and held != DROPPED:
+            what = "unit" if name == data.unit else "label" if data.range is None else "target"
+            raise InvalidParameter(f"[schema] names {name!r}, which is the {what}; leave it out of [schema]")
+    return [name for name, held in schema.items() if held == DROPPED and name not in data.drop]
 
 
 def is_there(table: Source) -> bool:
@@ -169,15 +198,19 @@ def check_tables(data: Any, given: Mapping[str, Any]) -> None:
     if not written:
         return
     from quorate.data.formats import is_delimited, is_spreadsheet
+    from quorate.data.formats.spreadsheet import NO_EXCEL, is_packed
 
     with naming({name: f"[data] {name}" for name in DIALECT}):
         dialect = data.dialect
     tables = list(data.tables.values())
+    for key, path in data.tables.items():  # before what text tables alone have
+        if is_spreadsheet(path) and path.is_file() and not is_packed(path):
+            raise DataRefused(f"[data] {key}: {path}: {NO_EXCEL}", names_key=True)
     of_text = [key for key in written if key in _OF_TEXT_TABLES]
     if of_text and not any(is_delimited(path) for path in tables):
         raise InvalidParameter(
             f"[data] {of_text[0]} says how text tables are written (.csv, .tsv, .txt), and [data] names none; leave "
-            "it out"
+            "it out, or name the files so"
         )
     others = [path.name for path in tables if not is_delimited(path) and not is_spreadsheet(path)]
     if dialect.missing and others:

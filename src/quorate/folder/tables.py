@@ -18,7 +18,7 @@ from quorate.data.formats import Table, has_named_columns, nearly, require_colum
 from quorate.data.images import ImageForm, ImageRows, private_images, public_images
 from quorate.data.reading import BATCH_ROWS, named_columns
 from quorate.data.rows import Rows, columns
-from quorate.data.shared_schema import other_columns
+from quorate.data.shared_schema import other_columns, unlike_schema
 from quorate.data.stream import PartedFrame, Workspace
 from quorate.data.unit_ids import only_whole_ids
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, naming
@@ -187,14 +187,18 @@ def _require(data: DataSettings, path: Source, wanted: Sequence[str | None], pub
 def _refuse_others(data: DataSettings, names: Sequence[str] | None, path: Source, wanted: Sequence[str] | None) -> None:
     if names is None or wanted is None or set(names) == set(wanted):
         return
-    differ, alone = other_columns(names, wanted, called=(path.name, data.public_side))
+    called = (path.name, data.public_side)
+    differ, alone = other_columns(names, wanted, called=called)
     if not alone:
         raise DataRefused(differ)
+    if data.public is None:
+        alone = [name for name in alone if name in names]
     line = ", ".join(json.dumps(name, ensure_ascii=False) for name in (*data.drop, *alone))
-    raise DataRefused(
-        f"{differ}. Give all tables the same feature columns, or leave out the others by a line under [data]: "
-        f"drop = [{line}]"
-    )
+    drop = f"by a line under [data]: drop = [{line}]"
+    if data.public is None:
+        differ, how = unlike_schema(names, wanted, called=called, left_out=f" {drop}")
+        raise DataRefused(f"{differ}. {how}" if how else differ)
+    raise DataRefused(f"{differ}. Give all tables the same feature columns, or leave out the others {drop}")
 
 
 def _as_text(data: DataSettings) -> tuple[str, ...]:

@@ -52,7 +52,8 @@ def filled(given: Mapping[str, Any]) -> str:
                 continue
             comment = _without_links(setting.help).partition(". ")[0]
             if setting.default_words and not setting.written:
-                comment += f"; by default {_without_links(setting.default_words)}"
+                words = _without_links(setting.default_words)
+                comment += f"; {words}" if words.startswith("required") else f". Default: {words}"
             is_known = section in ("data", "budget") and key in known
             proposed = likely.get(key, setting.example) if section == "data" else setting.example
             value = known.pop(key) if is_known else proposed

@@ -130,7 +130,7 @@ class Look:
         if whole:
             yield "cells", f"{in_words([cells.name for cells in whole])}: all of {n:,} can be used"
         if self.rows is not None:
-            left = f"; {n - self.rows:,} would be left out" if self.rows < n else ""
+            left = f"; {n - self.rows:,} would be left out{self._remedy()}" if self.rows < n else ""
             yield "rows", f"{self.rows:,} of {n:,} can be used as a whole{left}"
         yield from (("note", note.words) for note in self.notes)
         if self.is_hopeless:
@@ -140,6 +140,16 @@ class Look:
                 "say what they hold"
             )
             yield "note", words
+
+    def _remedy(self) -> str:
+        """Return what can be done about cells that cannot be read; no cell is quoted."""
+        unread = [cells.name for cells in self.cells if cells.usable < self.n]
+        if not unread:
+            return ""
+        how = 'list such texts under [data], as in missing = ["<0,6", "k.A."], which reads them as missing'
+        if not self.names.n_records.startswith("["):
+            how = "write them as None, which is a missing value"
+        return f". A cell of {in_words(unread)} that cannot be read leaves out its row: {how}, or clean the column"
 
     @property
     def is_hopeless(self) -> bool:

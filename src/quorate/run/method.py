@@ -94,6 +94,11 @@ class CheckResult:
         """Return the same with the reason for which nothing was rehearsed."""
         return replace(self, found={**self.found, "not_rehearsed": why}, steps=(*self.steps, ("expect", why)))
 
+    def noting(self, notes: Iterable[Finding]) -> CheckResult:
+        """Return the same with more notes on what is public."""
+        told = [*self.found.get("notes", ()), *(note.tree() for note in notes)]
+        return replace(self, found={**self.found, "notes": told})
+
     def to_json(self) -> str:
         """Return :attr:`found` as one JSON object; no private row has a part in it."""
         return json.dumps(dict(self.found), ensure_ascii=False, indent=2)

@@ -96,8 +96,8 @@ def unit_of(wish: str | None, *, grouped: bool, labels_only: bool = False) -> st
         return "person" if grouped else "record"
     if wish != "record" and not grouped:
         raise InvalidParameter(
-            f'{wish}s may cross shards: unit is "{wish}" but no groups were given. Without them the guarantee would '
-            'hold per record only. Pass groups=, or say unit="record"'
+            f'unit is "{wish}", and no groups were given that say whose each row is: without them the guarantee would '
+            'hold for one record only. Give groups=, the column of ids, or say unit="record"'
         )
     if wish == "record" and grouped:
         raise InvalidParameter(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from quorate.data import is_frame
 from quorate.data.column_kinds import ColumnKinds
 from quorate.data.columns import column, in_words
 from quorate.data.comparison import compared_scales, unlike_cells
+from quorate.data.declared_schema import Schema, bounds_as_texts
 from quorate.data.rows import Rows, columns, n_rows
 from quorate.errors import keyword, named
 from quorate.findings import Finding, Severity, caution, note
@@ -65,6 +67,25 @@ def note_on_declared_units(n_units: int, unit: str) -> Finding:
         "declared-number-is-of-units",
         f"{named('n_records', n_units)} is taken as the number of {plural(unit)}, and not of rows, since "
         f"{keyword('groups')} says whose each row is",
+    )
+
+
+def notes_without_pool(schema: Any, classes: Sequence[Any], shares: Any, *, declares: str) -> Iterator[Finding]:
+    """Yield what was declared otherwise than it was meant, perhaps, where no public rows show it. `declares`: what to
+    type for the share of a rare class.
+    """
+    for words in () if schema is None else bounds_as_texts(Schema.of(schema)):
+        yield note("bounds-are-texts", words)
+    if shares is None and len(classes) == 2:
+        yield note("class-shares-not-declared", words_on_shares(declares))
+
+
+def words_on_shares(declares: str) -> str:
+    """Say how the share of a rare class is declared, and when."""
+    return (
+        "no public rows show how rare a class is. If one of the two is rare, declare its share from public knowledge "
+        f"before the run, such as {declares}: without it, a model may predict the commoner class for every row. A run "
+        "that was begun goes on without it"
     )
 
 

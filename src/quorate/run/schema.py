@@ -41,7 +41,7 @@ from quorate.data.identity import is_same_object
 from quorate.data.notation import number, number_with_comma, time_reader
 from quorate.data.rows import Rows, from_arrow, summed_cells, with_text_names
 from quorate.data.schema_encoder import declared_columns, declared_kinds, encoder_of, kinds_of
-from quorate.data.shared_schema import refuse_other_columns
+from quorate.data.shared_schema import SCHEMA, refuse_other_columns
 from quorate.data.unit_ids import refuse_floating_ids
 from quorate.deferred import sparse
 from quorate.errors import DataRefused, InvalidParameter, named
@@ -56,7 +56,6 @@ LINE_BREAKS_ARE_STATED = (
     "that every quotation mark within a cell of a text table is doubled (RFC 4180) is the owner's statement, by "
     "line_breaks = true: where one is not, a cell of one unit may take in rows of others"
 )
-_DECLARED = "the schema"
 _LOOKED_AT = 48  # public rows that a transformer is asked for twice
 _QUIET = np.errstate(all="ignore")  # a warning about what a private row holds would tell of it
 
@@ -146,7 +145,7 @@ class Schema:
         if declared is not None:
             frame, encoder = declared_columns(declared)
             kinds = declared_kinds(declared, dialect)
-            return cls(frame, encoder, kinds=kinds, declared=declared, called=_DECLARED)
+            return cls(frame, encoder, kinds=kinds, declared=declared, called=SCHEMA)
         shape: Any = getattr(X, "shape", ())
         if hasattr(X, "columns") or len(shape) != 2 or not shape[1]:
             raise InvalidParameter(
@@ -164,7 +163,7 @@ class Schema:
         lists = {name: column.texts for name, column in held if isinstance(column, CategoryColumn)}
         bounds = {name: (column.low, column.high) for name, column in held if isinstance(column, NumberColumn)}
         said = {**lists, **{name: both for name, both in bounds.items() if None not in both}}
-        return cls(pool, encoder_of(declared, kinds(pool)), kinds=kinds, declared=said, called=_DECLARED)
+        return cls(pool, encoder_of(declared, kinds(pool)), kinds=kinds, declared=said, called=SCHEMA)
 
     def formed(self, rows: Rows) -> Rows:
         """Return rows of the pool's kind as a published model takes them: dates as numbers, and no text missing."""

@@ -11,13 +11,13 @@ from typing import Any
 
 from quorate.data.database import DatabaseQuery
 from quorate.data.dialect import PLAIN, Dialect
-from quorate.data.file_reading import existing_file, format_of, is_partitioned
+from quorate.data.file_reading import UNREAD, existing_file, format_of, is_partitioned
 from quorate.data.formats.columnar import Arrow, Parquet, PartitionedParquet
 from quorate.data.formats.delimited_text import DelimitedText
 from quorate.data.formats.format import Database, Foreign, Format, Table, TableFormat, foreign, nearly, require_column
 from quorate.data.formats.sparse import SparseArchive, Svmlight
 from quorate.data.formats.spreadsheet import Spreadsheet
-from quorate.errors import InvalidParameter
+from quorate.errors import DataRefused, InvalidParameter
 from quorate.plugins import FORMATS, added, load, package_of
 
 _BY_SUFFIX: dict[str, Format] = {}
@@ -81,6 +81,8 @@ def format_for(path: str | Path | DatabaseQuery, dialect: Dialect = PLAIN) -> Fo
             )
         version = "" if point.dist is None else f" {point.dist.version}"
         _BY_SUFFIX[suffix] = foreign(declared, f"{package_of(point)}{version}")  # for this suffix, and no other of its
+    if suffix in UNREAD and suffix not in _BY_SUFFIX:
+        raise DataRefused(f"{path}: {suffix} is not read; {UNREAD[suffix]}")
     return _BY_SUFFIX.get(suffix, _BY_SUFFIX[""])
 
 

@@ -11,6 +11,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -99,6 +100,7 @@ class DelimitedText(TableFormat):
             if names is None and (fault := content.startswith(_OTHERS) and self._no_text(path)):
                 raise DataRefused(f"{path}: {fault}")
             if names is None:
+                self._refuse_utf_8(content[: content.find(b"\n") + 1] or content, path)
                 encoding = self._encoding(content)
                 content = content.removeprefix(codecs.BOM_UTF8)
             text = content.decode(encoding, "replace")
@@ -129,7 +131,17 @@ class DelimitedText(TableFormat):
         if content.startswith(_OTHERS):
             raise DataRefused(f"{path}: {self._no_text(content)}")
         line = content[: content.find(b"\n") + 1] or content
+        self._refuse_utf_8(line, path)
         return self._names(self._decoded(line, path), path, content)
+
+    def _refuse_utf_8(self, line: bytes, path: Path) -> None:
+        """Refuse names of columns, which are public, that are UTF-8 where another encoding is declared."""
+        if line.isascii() or self._encoding(line) == UTF_8:
+            return
+        with suppress(UnicodeDecodeError):
+            line.decode()
+            said = f"UTF-8 text, and [data] encoding says {self.dialect.encoding}; leave encoding out, or save it so"
+            raise DataRefused(f"{path}: its first line is {said}")
 
     def _encoding(self, beginning: bytes) -> str:
         """Return the encoding of a file: what is declared, or UTF-8 where the file begins with the mark of that."""
@@ -149,11 +161,10 @@ class DelimitedText(TableFormat):
 
     def _options(self, path: str | Path) -> dict[str, Any]:
         """Return how polars is to take the text apart."""
-        missing = self.dialect.missing
         return {
             "separator": self._separator(path),
             "quote_char": self.dialect.quote or None,
-            "null_values": list(missing) or None,
+            "null_values": list(self.dialect.missing) or None,
         }
 
     def _read(self, content: bytes, path: Path, *, types: dict[str, Any], whole: bool = False) -> pl.DataFrame:
@@ -270,7 +281,11 @@ class DelimitedText(TableFormat):
         if first.startswith(b"PK\x03\x04"):
             return "an Excel file, whatever its name says; name it .xlsx, or save it as CSV UTF-8"
         if first.startswith((b"\xff\xfe", b"\xfe\xff")):
-            return "UTF-16 text, not UTF-8; save as CSV UTF-8 (or: iconv -f utf-16 -t utf-8)"
+            declared = self.dialect.encoding
+            said, then = (
+                ("not UTF-8", "") if declared == UTF_8 else (f"not {declared}", ", and leave out [data] encoding")
+            )
+            return f"UTF-16 text, {said}; save as CSV UTF-8 (or: iconv -f utf-16 -t utf-8){then}"
         if any(b"\0" in part for part in blocks_of(content)):
             return "a binary file, not text; save the table as CSV UTF-8"
         if self._encoding(first) != UTF_8:

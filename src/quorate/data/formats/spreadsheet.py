@@ -11,11 +11,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 from zipfile import ZipFile
 
 from quorate.data.cell_text import canonical_text
 from quorate.data.dialect import PLAIN, Dialect
+from quorate.data.file_reading import reading
 from quorate.data.formats.format import TableFormat, require_column
 from quorate.deferred import pl
 from quorate.errors import DataRefused, PreconditionFailed
@@ -32,6 +33,9 @@ _FAR = re.compile(
     rb"""-?(?:\d{10}|[\d.]+[eE]\+?\d\d))"""
 )
 _COLUMN = re.compile(rb"""\sr=["']([A-Z]+)""")
+
+
+NO_EXCEL: Final = "no Excel file, whatever its name says; name it .csv if it is text, or save it as .xlsx or CSV"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,12 @@ class Spreadsheet(TableFormat):
         return None if text in self.dialect.missing else text
 
 
+def is_packed(path: Path) -> bool:
+    """Tell whether a file begins as those of Excel do."""
+    with reading(path), path.open("rb") as file:
+        return bool(file.read(2) == b"PK")
+
+
 def _sheet(path: Path) -> tuple[list[str], list[list[Any]]]:
     """Return the names and the rows of the first sheet; an empty row is none, wherever it stands.
 
@@ -118,6 +128,8 @@ def _sheet(path: Path) -> tuple[list[str], list[list[Any]]]:
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException:  # noqa: BLE001 - a panic of the library is no Exception, and what it says may quote a cell
+        if not is_packed(path):
+            raise DataRefused(f"{path}: {NO_EXCEL}") from None
         raise DataRefused(f"{path}: the file is damaged, or no Excel file as its name says") from None
     if not rows:
         raise DataRefused(f"{path}: the first sheet is empty; expected a first row that names the columns, and rows")
