@@ -116,7 +116,7 @@ def test_no_cell_changes_another_row_where_line_breaks_are_declared(
 
 
 def test_a_cell_that_is_too_long_leaves_out_its_own_row_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr(delimited_text, "LONGEST", 40)
+    monkeypatch.setattr("quorate.data.dialect.LONGEST", 40)
     dialect = Dialect(separator=";", line_breaks=True)
     rows = [(str(age), 'a "b"\n\n;', "no") for age in range(20)]
     for at_once in (16, 64, 1 << 20):
@@ -151,7 +151,7 @@ def test_the_cells_of_a_text_are_read_some_lines_at_a_time(tmp_path, monkeypatch
 
 
 def test_that_test_catches_a_reader_of_whole_files(tmp_path, monkeypatch):
-    def whole(self, rows, names, path):
+    def whole(self, rows, names, path, **how):
         text = "\n".join([";".join(names), *rows])
         return pl.read_csv(text.encode(), separator=";", infer_schema=False, truncate_ragged_lines=True)
 

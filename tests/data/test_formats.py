@@ -67,8 +67,8 @@ def test_a_format_of_ones_own_is_read_like_any_other(visits):
     assert [batch.rows() for batch in read_batches(visits, batch_rows=1, columns=["age"])] == [[(39,)], [(50,)]]
 
 
-def test_without_it_the_file_is_taken_for_sparse_text(visits):
-    with pytest.raises(Exception, match="svmlight"):
+def test_without_it_the_file_is_refused_by_its_name(visits):
+    with pytest.raises(DataRefused, match=r"visits\.jsonl: \.jsonl is not read; save the table as CSV or Parquet"):
         read_data(visits)
 
 

@@ -11,6 +11,7 @@ from quorate.data import digests
 from quorate.data.cell_text import as_column
 from quorate.data.columns import nearest, refuse_larger
 from quorate.data.database import is_database, refused_by_sqlite
+from quorate.data.dialect import records_of
 from quorate.data.digests import pack
 from quorate.data.feature_maps.first_maps import has_patches
 from quorate.data.feature_maps.scale import (
@@ -23,7 +24,6 @@ from quorate.data.feature_maps.scale import (
 )
 from quorate.data.fixed_types import label_array
 from quorate.data.formats import require_column
-from quorate.data.formats.delimited_text import records_of
 from quorate.data.images import image_columns
 from quorate.data.labels import without_numbers
 from quorate.data.notation import time_type, times_of_type

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -29,6 +30,7 @@ THOUSANDS: Final = (
     "\N{NARROW NO-BREAK SPACE}",
 )
 UTF_8: Final = "utf-8"
+LONGEST = 1 << 20  # characters of a record with line breaks
 UNREADABLE: Final = "\N{REPLACEMENT CHARACTER}"  # stands in a private cell for bytes that are no text
 ENCODINGS: Final = (
     UTF_8,
@@ -194,3 +196,62 @@ def _date_format(written: object) -> str:
 
 
 PLAIN: Final = Dialect()  # as nothing is declared
+
+
+def records_of(lines: Sequence[str], separator: str, quote: str, *, last: bool) -> tuple[list[str], list[str]]:
+    """Return the records of these lines, and the lines of one that has not ended yet (RFC 4180, 2.6).
+
+    A line that opens a quoted cell goes on to the next one with an odd number of marks, if that closes the cell; else
+    it is a record by itself, as where a mark stands alone. Line breaks stay; a record of more than :data:`LONGEST`
+    characters is left out. `last`: whether no lines follow.
+    """
+    odd = [at for at, line in enumerate(lines) if line.count(quote) % 2]
+    records: list[str] = []
+    start = place = 0
+    while place < len(odd):
+        first, end = odd[place], odd[place + 1] if place + 1 < len(odd) else len(lines)
+        ended = end < len(lines)
+        opens = _is_whole(f"{lines[first]}\n{quote}", separator, quote)
+        if not opens or (not ended and last) or (ended and not _is_whole(quote + lines[end], separator, quote)):
+            place += 1
+            continue
+        records += lines[start:first]
+        is_long = sum(map(len, lines[first : end + 1])) > LONGEST
+        if not ended:  # of a long one, no more is held than says that it is long
+            return records, [lines[first], " " * LONGEST] if is_long else list(lines[first:])
+        if not is_long:
+            records.append("\n".join(lines[first : end + 1]))
+        start, place = end + 1, place + 2
+    return [*records, *lines[start:]], []
+
+
+def _is_whole(record: str, separator: str, quote: str) -> bool:
+    """Whether a record can be taken apart, with no line break outside of marks."""
+    pattern, start = _field(separator, quote), 0
+    while start < len(record):
+        match = pattern.match(record, start)
+        if match is None or "\n" in (match[2] or ""):
+            return False
+        start = match.end()
+    return True
+
+
+@lru_cache(maxsize=32)
+def _field(separator: str, quote: str) -> re.Pattern[str]:
+    """The regular expression of one field of a line, and of what ends it."""
+    end, mark = re.escape(separator), re.escape(quote)
+    return re.compile(rf"(?:{mark}([^{mark}]*(?:{mark}{mark}[^{mark}]*)*){mark}|([^{end}{mark}][^{end}]*|))({end}|$)")
+
+
+def fields_of(row: str, separator: str, quote: str) -> list[str | None]:
+    """Return the fields of one line with quotation marks in it; none where it cannot be taken apart."""
+    fields: list[str | None] = []
+    pattern, start = _field(separator, quote), 0
+    while start <= len(row):
+        match = pattern.match(row, start)
+        if match is None:
+            return []
+        inside, plain, _ = match.groups()
+        fields.append(plain or None if inside is None else inside.replace(quote + quote, quote))
+        start = match.end() + (match.end() == len(row) and not match[3])
+    return fields
