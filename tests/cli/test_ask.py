@@ -81,7 +81,10 @@ def test_a_run_that_kept_nothing_back_is_not_asked(finished_run, cli):
     assert "online_answers" in cli.refused(4, "ask", root, root / "new.csv")
 
 
-@pytest.mark.parametrize("content", [None, "age,bmi\n40,26.0\n", "age,bmi,ward\nold,26.0,north\n", ""])
+@pytest.mark.parametrize(
+    "content",
+    [None, "age,bmi\n40,26.0\n", "age,bmi,ward\nold,26.0,north\n", "", "age,bmi,ward\n40,26.0,north\n41,27.0\n"],
+)
 def test_rows_that_do_not_fit_are_refused_and_nothing_is_charged(asked, cli, content):
     before = entries(asked)
     if content is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -10,7 +11,15 @@ from typing import Any
 from quorate.data.cell_text import as_list, each, id_text
 from quorate.data.database import DatabaseQuery
 from quorate.data.dialect import PLAIN, Dialect
-from quorate.data.formats import Table, TableFormat, format_for, place_of, require_column, table_suffixes
+from quorate.data.formats import (
+    Table,
+    TableFormat,
+    format_for,
+    is_delimited,
+    place_of,
+    require_column,
+    table_suffixes,
+)
 from quorate.data.formats.format import ReadsEach, cannot_read_each_row, ids_of
 from quorate.data.stream import PartedColumn, PartedFrame, Workspace, put_aside
 from quorate.deferred import pl
@@ -197,6 +206,13 @@ def read_table(
     InvalidParameter if the name of the file names none of these formats.
     """
     return _table_format(path, dialect).frame(place_of(path), text_columns=text_columns)
+
+
+def refuse_uneven_rows(path: Path, dialect: Dialect) -> None:
+    """Refuse a text table of which a row has more or fewer cells than the first line names."""
+    if is_delimited(path):
+        for _, parts in _table_format(path, dialect).pieces(path, ()):
+            deque(parts, maxlen=0)
 
 
 def column_names(path: str | Path | DatabaseQuery, dialect: Dialect = PLAIN) -> list[str]:

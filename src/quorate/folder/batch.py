@@ -12,6 +12,7 @@ from typing import Any, Literal
 from quorate.arguments import for_shell
 from quorate.data.formats import Table, has_named_columns
 from quorate.data.pool import PublicPool
+from quorate.data.reading import refuse_uneven_rows
 from quorate.data.rows import Rows
 from quorate.data.stream import Workspace
 from quorate.data.table_reader import unread_in_words
@@ -225,7 +226,9 @@ def _new_rows(run: LoadedRun, asked: Any) -> tuple[Rows, Rows, str]:
     """Take the rows that are asked about (:func:`question_rows`), and say which of their cells count as missing."""
     task, data, name = run.task, run.settings.data, "X"
     if isinstance(asked, Path):
-        name, asked = asked.name, read_public(data, asked, task.inputs.public, drop=data.left_out).X
+        name, file = asked.name, asked
+        asked = read_public(data, file, task.inputs.public, drop=data.left_out).X
+        refuse_uneven_rows(file, data.dialect)
     rows = question_rows(task, asked, name, left_out=data.left_out)
     unread = {} if task.inputs.declared is not None else reader_of(task.inputs, task.views.teacher).unread(asked)
     return *rows, unread_in_words(unread, name) if unread else ""
