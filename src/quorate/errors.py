@@ -142,7 +142,7 @@ def as_typed(value: object, *, shown: Callable[[object], str] = repr) -> str:
     --------
     >>> import datetime as dt
     >>> as_typed([dt.date(2024, 12, 31), 5]), as_typed("no")
-    ("[2024-12-31, 5]", "'no'")
+    ('[2024-12-31, 5]', "'no'")
     """
     if isinstance(value, dt.date):
         return value.isoformat()

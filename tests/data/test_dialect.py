@@ -403,6 +403,18 @@ def test_what_is_not_utf_8_is_said_with_a_word_to_compare(tmp_path):
         dialect_of_public(path)
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252"])
+@pytest.mark.parametrize("cell", ["b", "Müller", "y"])
+def test_rows_that_stand_in_the_first_line_are_refused_alike_and_never_quoted(tmp_path, encoding, cell):
+    """Lines that end with a carriage return alone are one line: whatever a private cell holds, that is said of them."""
+    path, reader = tmp_path / "t.csv", DelimitedText(Dialect(encoding=encoding))
+    path.write_bytes(f"name,y\r{cell},no\rb,c\r".encode())
+    for read in (reader.names, reader.frame, reader.cells):
+        with pytest.raises(DataRefused, match=r"^\S*t\.csv: its lines end with a carriage return alone") as refused:
+            read(path)
+        assert "Müller" not in str(refused.value)
+
+
 @pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "cp1250"])
 def test_a_first_line_that_is_utf_8_is_no_text_of_a_code_page(tmp_path, encoding):
     """Its names were read as other ones, which no setting has; a line that is ASCII, or of the code page, is read."""

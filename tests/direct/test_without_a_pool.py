@@ -163,7 +163,7 @@ def test_a_schema_that_does_not_fit_is_refused_before_a_charge():
         PrivateLogisticRegression(classes=[0, 1], epsilon=1.0, delta=1e-5).fit(
             noted, labels, schema=DECLARED, groups="note"
         )
-    with pytest.raises(InvalidParameter, match="schema names 'ill', which is y; leave it out of schema"):
+    with pytest.raises(InvalidParameter, match="schema names 'ill', the column of labels; leave it out of schema"):
         fitted(rows, pl.Series("ill", labels), schema={**DECLARED, "ill": ["0", "1"]})
     with pytest.raises(DataRefused, match="give a data frame"):
         fitted(X[:200], labels, schema=DECLARED)

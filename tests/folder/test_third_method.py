@@ -30,9 +30,10 @@ from quorate.release import guarantee_of
 from quorate.release.block import release_once
 from quorate.report import AnswerCounts, Facts
 from quorate.report.method import ByRounds
+from quorate.report.spending import part_of
 from quorate.run.cell_task import CellRows, CellTask
 from quorate.run.checks import checks_of_cells, facts_of_cells
-from quorate.run.facts import Result, part_of
+from quorate.run.facts import Result
 from quorate.run.method import Method
 from quorate.run.method_config import MethodConfig
 from quorate.run.public_facts import unit_of

@@ -22,7 +22,7 @@ from quorate.ledger import Budget, Ledger, MemoryStore
 from quorate.mechanisms import NoisyCounts, NoisySum, StableSparseVector
 from quorate.noise import OSNoise, discrete_laplace
 from quorate.release import DrawnBlock, Stages, draw, release, release_once
-from quorate.release.block import check_covered, single_events
+from quorate.release.block import check_covered, single_events, uninterrupted
 from quorate.release.charge import EVALUATION, LABEL, STAGE
 from quorate.types import Secret
 
@@ -221,6 +221,43 @@ def test_a_failure_puts_the_handlers_back_and_an_ignored_signal_stays_ignored():
         release(reservation, LABEL, 1, broken)
     with heard(signal.SIG_IGN):
         release(reservation, LABEL, 1, signalled(signal.SIGINT))
+
+
+def test_the_failure_of_a_block_is_the_context_of_what_a_signal_raises():
+    _, reservation = reserved(PureDP(1.0), {LABEL: 1}, delta=0.0)
+
+    def broken(drawn: Any) -> list[int]:
+        signalled(signal.SIGINT)(drawn)
+        raise OSError("disk full")
+
+    with heard(), pytest.raises(KeyboardInterrupt) as stop:
+        release(reservation, LABEL, 1, broken)
+    assert "disk full" in str(stop.value.__context__)
+
+
+def test_what_outlives_its_block_or_process_puts_nothing_off():
+    """A signal may come while handlers are put back, and a child is forked with those of a block."""
+    within = []
+
+    def arrive(number: int, _: object) -> None:
+        within.append(number)
+
+    with heard(arrive):
+        with uninterrupted():
+            left = signal.getsignal(signal.SIGTERM)
+            with uninterrupted():  # one block of them all
+                assert signal.getsignal(signal.SIGTERM) is left
+            assert left is not arrive
+            if (child := os.fork()) == 0:
+                os.kill(os.getpid(), signal.SIGTERM)
+                time.sleep(0.001)
+                os._exit(len(within))
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+            left(signal.SIGTERM, None)
+            assert within == []
+        assert within == [signal.SIGTERM]
+        left(signal.SIGTERM, None)
+        assert within == [signal.SIGTERM] * 2
 
 
 def test_in_another_thread_no_handler_is_touched():

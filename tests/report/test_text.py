@@ -144,7 +144,10 @@ IN_BETWEEN = "charged and never released: a process ended in between"
     [
         ([part(MARGINAL_LEVEL)], f"1 level of marginals, {IN_BETWEEN}. Nothing is known of any column, so that rows"),
         ([part(MARGINAL_LEVEL, 3)], f"1 level of marginals, {IN_BETWEEN}. No level below the first 3 levels was"),
-        ([part(PAIR_SUMS), part(TUNING)], f"1 sum over pairs of columns and 1 tuning, {IN_BETWEEN}"),
+        (
+            [part(PAIR_SUMS), part(TUNING)],
+            f"1 sum over pairs of columns and 1 limit of the units held out, {IN_BETWEEN}",
+        ),
         ([part(TARGET_COUNT, lost=2)], f"2 counts of targets, {IN_BETWEEN}"),
         ([part(LABEL), part(GRADIENT_ROUND, 9), part(ONLINE_ANSWER)], None),  # which their counts tell
         ([part(MARGINAL_LEVEL, 4, lost=0)], None),

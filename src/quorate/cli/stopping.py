@@ -3,7 +3,8 @@
 Each of them raises KeyboardInterrupt in the main thread, so that whatever is under way is left in order and worker
 processes are ended. Python does that between two of its own instructions and no sooner; an exception that is raised in
 a callback may also be lost. So a second thread hears of the signal as well, from the operating system, and ends the
-process where it is still there after a while. What is stored stays either way, and workers end with their owner.
+process where it is still there after a while; a block that is drawn has longer, until its answers are stored. What is
+stored stays either way, and workers end with their owner.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NoReturn
@@ -20,6 +22,7 @@ from typing import NoReturn
 from quorate.errors import NOTHING_CHARGED, STANDS, Interrupted, QuorateError, note_charge
 
 GRACE_SECONDS = 2.0
+GRACE_OF_A_BLOCK = 60.0  # seconds, of answers that are drawn and not stored yet
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _stopped: list[int] = []  # the signals that were answered
@@ -119,9 +122,20 @@ def _leave() -> None:
 
 def _listen(reader: int, over: threading.Event, at_last: Callable[[], NoReturn]) -> None:
     while number := os.read(reader, 1):
-        if number[0] in _SIGNALS and not over.wait(GRACE_SECONDS):
+        if number[0] in _SIGNALS and not _is_over(over):
             with suppress(OSError):
                 if sys.stderr.isatty():
                     sys.stderr.write("\x1b[?25h")  # a progress bar hides the cursor
             at_last()
     os.close(reader)
+
+
+def _is_over(over: threading.Event) -> bool:
+    """Wait for the end of what is stopped, and tell whether it came in time."""
+    block = sys.modules.get("quorate.release.block")  # which no command loads for this alone
+    grace, step = GRACE_SECONDS, 0.1
+    until = time.monotonic() + GRACE_OF_A_BLOCK
+    while grace > 0 and not over.wait(step):
+        if block is None or not block.is_uninterrupted() or time.monotonic() > until:
+            grace -= step
+    return over.is_set()

@@ -46,8 +46,8 @@ from quorate.mechanisms.pair_sums import LENGTH, NoisyPairSums
 from quorate.release.charge import PAIR_SUMS
 from quorate.report import Part
 from quorate.report.notation import percent
+from quorate.report.spending import part_of
 from quorate.run.drawn_pool import N_ROWS, SHORT_LIST, PoolPlan, ReleasedMarginals, plan_pool
-from quorate.run.facts import part_of
 from quorate.run.schema import Schema as ReadSchema
 from quorate.types import BoolArray, IntArray, Secret
 

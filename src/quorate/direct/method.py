@@ -30,9 +30,10 @@ from quorate.ledger import Ledger, Reservation
 from quorate.release.charge import GRADIENT_ROUND
 from quorate.report import AnswerCounts, Choice, Facts, Rounds
 from quorate.report.facts import name_of as function_name
+from quorate.report.spending import part_of
 from quorate.run.cautions import rounds_caution
 from quorate.run.checks import checks_of_cells, facts_of_cells
-from quorate.run.facts import SHOWN_EPSILONS, RunMetadata, part_of
+from quorate.run.facts import SHOWN_EPSILONS, RunMetadata
 from quorate.run.method import Method, unit_line
 from quorate.run.pool_cautions import (
     begun_without_marginals_caution,

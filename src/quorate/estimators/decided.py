@@ -46,7 +46,7 @@ from quorate.students.prediction_sets import (
     require_calibration,
     sets_of,
 )
-from quorate.students.scores import SCORINGS, ScoredRows, check_class_shares, rarer
+from quorate.students.scores import SCORINGS, ScoredRows, check_class_shares, rarer, share_of_right
 from quorate.types import FloatArray, IntArray
 
 #: What an estimator that holds private rows out says beside calibrate.
@@ -93,7 +93,7 @@ class Scored(ClassifierMixin):
         classes = self.classes_.tolist()
         codes = encode_labels(y, classes, name="y", n_rows=len(predicted))
         if by == "accuracy":
-            return float(np.average(predicted == np.asarray(self.classes_)[codes], weights=sample_weight))
+            return share_of_right(predicted == np.asarray(self.classes_)[codes], sample_weight)
         value = ScoredRows.of(self, X, codes, classes, shares=self._class_shares(classes)).score(scoring)
         if value is None:
             raise InvalidParameter(

@@ -146,8 +146,9 @@ def _refuse_names_of_columns(given: Mapping[str, Any]) -> None:
         called, schema = getattr(value, "name", None), given.get("schema")
         declared = getattr(schema, "declared", schema)
         said = declared.get(called, "drop") if isinstance(declared, Mapping) and isinstance(called, str) else "drop"
-        if said != "drop" and held and called not in held:
-            raise InvalidParameter(f"schema names {called!r}, which is {name}; leave it out of schema")
+        if not (isinstance(said, str) and said == "drop") and held and called not in held:
+            what = "labels" if name == "y" else "ids"
+            raise InvalidParameter(f"schema names {called!r}, the column of {what}; leave it out of schema")
 
 
 def _in_words(names: Sequence[str]) -> str:

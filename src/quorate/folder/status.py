@@ -18,8 +18,7 @@ from quorate.release.charge import ONLINE_ANSWER, TUNING, is_closed
 from quorate.release.guarantee import left_of, spent_of
 from quorate.report import Facts, Part
 from quorate.report.plain import as_json
-from quorate.report.spending import BudgetRaise, raises_of
-from quorate.run.facts import lost_parts
+from quorate.report.spending import BudgetRaise, lost_parts, raises_of
 from quorate.run.stage_store import CALLED, CHUNK, COORDINATES, COUNTED, FINISHED, PROMPTED
 
 ROUNDING = 1e-6  # of a budget: where less is left, that is what rounding the noise up to a printed digit left

@@ -48,6 +48,7 @@ from quorate.noise import NoiseSource
 from quorate.release import draw, guarantee_of, ledger_location, session, uninterrupted
 from quorate.release.charge import floor_budget, floor_epsilon, noise_and_key, refuse_unaffordable
 from quorate.release.keys import fingerprint_key
+from quorate.students.scores import share_of_right
 from quorate.types import Secret
 
 __all__ = ["UNLABELLED", "CodedLabels", "Plan", "PrivateLearner", "RowsNeeded", "Sample", "coded_labels"]
@@ -287,7 +288,7 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """Return the accuracy on rows with labels, all in :attr:`classes_`, or DataRefused: free, and for you alone."""
         predicted = self.predict(X)
         codes = encode_labels(y, self.classes_.tolist(), name="y", n_rows=len(predicted))
-        return float(np.average(predicted == self.classes_[codes], weights=sample_weight))
+        return share_of_right(predicted == self.classes_[codes], sample_weight)
 
     _can_look: ClassVar[bool] = False  # it counts no cells: rows that it cannot use are refused
 

@@ -12,11 +12,12 @@ Labels come in blocks; an evaluation or a choice is released once (:func:`releas
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Final, Protocol, TypeVar
@@ -37,47 +38,66 @@ _STOPPING: Final = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 _INSISTED: Final = 3  # signals: somebody who sends so many does not want to wait
 
 
+_under_way = False  # whether a block of the main thread is
+
+
+def is_uninterrupted() -> bool:
+    """Whether signals are put off now."""
+    return _under_way
+
+
 @contextmanager
 def uninterrupted() -> Iterator[None]:
     """Put off signals that stop a process until the end of the block, in the main thread; elsewhere Python hears none.
 
     What is drawn is paid for, and an interrupt before its answers are stored would lose it. A handler of Python's own
-    takes the place of each one for so long; then the old ones are back, and get what arrived. The third signal is
-    delivered at once. A signal that is ignored, or whose handler is not Python's, is left alone.
+    takes the place of each one for so long; then the old ones are back, and get what arrived. From the third signal on
+    they get it at once. A signal that is ignored, or whose handler is not Python's, is left alone.
     """
-    if threading.current_thread() is not threading.main_thread():
+    global _under_way
+    if _under_way or threading.current_thread() is not threading.main_thread():
         yield
         return
-    late: list[tuple[int, FrameType | None]] = []
+    late: dict[int, FrameType | None] = {}
+    owner, heard = os.getpid(), 0
     handlers = {int(number): signal.getsignal(number) for number in _STOPPING}
     before = {number: each for number, each in handlers.items() if callable(each) or each is signal.SIG_DFL}
 
     def put_off(number: int, frame: FrameType | None) -> None:
-        late.append((number, frame))
-        if len(late) == _INSISTED:
-            late.clear()
-            signal.signal(number, before[number])
-            _deliver(number, frame)
+        nonlocal heard
+        heard += 1
+        if _under_way and heard < _INSISTED and os.getpid() == owner:
+            late[number] = frame
+            return
+        late.clear()  # behind the block, should a signal have come while handlers were put back, and in a child
+        _deliver(before[number], number, frame)
 
-    def deliver_late() -> None:
-        with ExitStack() as each:  # the handler of one may raise
-            for signalled in reversed(dict(late).items()):
-                each.callback(_deliver, *signalled)
-
-    with ExitStack() as stack:  # undone from its end: all handlers are back before one is called
-        stack.callback(deliver_late)
-        for number, handler in before.items():
-            stack.callback(signal.signal, number, handler)
+    try:
+        _under_way = True
         for number in before:
             signal.signal(number, put_off)
         yield
+    finally:  # an error of the block stays the context of what a handler raises
+        _under_way = False
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        _deliver_each([(before[number], number, frame) for number, frame in late.items()])
 
 
-def _deliver(number: int, frame: FrameType | None) -> None:
-    handler = signal.getsignal(number)
+def _deliver_each(arrived: Sequence[tuple[Any, int, FrameType | None]]) -> None:
+    """Call each handler, also where that of another raises."""
+    if arrived:
+        try:
+            _deliver(*arrived[0])
+        finally:
+            _deliver_each(arrived[1:])
+
+
+def _deliver(handler: Any, number: int, frame: FrameType | None) -> None:
     if callable(handler):
         handler(number, frame)
     else:
+        signal.signal(number, handler)
         signal.raise_signal(number)
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from quorate.accounting.figures import at_least, several
 from quorate.ledger.entries import BudgetRaised
 from quorate.plugins import METHODS
-from quorate.release.charge import MARGINAL_LEVEL, ONLINE_ANSWER
+from quorate.release.charge import COORDINATES, MARGINAL_LEVEL, ONLINE_ANSWER, STAGE, TUNING
 from quorate.report.plain import Plain, require
 
 if TYPE_CHECKING:
-    from quorate.ledger import Ledger
+    from quorate.ledger import Ledger, Reservation
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -209,6 +209,23 @@ class AnswerCounts(Plain):
         require(done <= self.asked, "more answers than queries: answered + declined + interrupted must be <= asked")
 
 
+def part_of(reservation: Reservation, purpose: str, **of: Any) -> Part:
+    """Say what became of what was charged for one purpose, by its blocks; `of`: what was to be released."""
+    blocks = reservation.blocks(purpose)
+    drawn = sum(block.count for block in blocks)
+    answered = sum(block.count for block in blocks if block.answers is not None)
+    return Part(purpose=purpose, asked=drawn, answered=answered, interrupted=drawn - answered, **of)
+
+
+def lost_parts(reservation: Reservation) -> list[Part]:
+    """Return the purposes of a charge of which something was drawn and never stored. Stages and statements are no
+    answers.
+    """
+    asked = {purpose: n for purpose, n in reservation.purposes.items() if purpose not in (STAGE, COORDINATES)}
+    parts = (part_of(reservation, purpose, mechanism="", reserved=n, share=0.0) for purpose, n in asked.items())
+    return [part for part in parts if part.interrupted]
+
+
 def lost_in_words(parts: Iterable[Part]) -> str | None:
     """Say what was paid for and lost when a process ended, and of noisy counts what that means; None for nothing."""
     lost = [part for part in parts if part.interrupted]
@@ -216,7 +233,8 @@ def lost_in_words(parts: Iterable[Part]) -> str | None:
         return None
     counts = []
     for part in lost:
-        noun, of, rest = part.purpose.partition(" of ")
+        # Of what a run is charged for, that purpose is the limit of sets or intervals.
+        noun, of, rest = ("limit of the units held out" if part.purpose == TUNING else part.purpose).partition(" of ")
         counts.append(f"{several(part.interrupted, noun)}{of}{rest}")
     words = f"{' and '.join(counts)}, charged and never released: a process ended in between"
     known = [part.answered for part in lost if part.purpose == MARGINAL_LEVEL]

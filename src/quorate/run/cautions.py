@@ -16,9 +16,8 @@ from quorate.findings import Finding, Outcome, Severity, caution
 from quorate.ledger import Reservation
 from quorate.mechanisms import Mechanism, StreamMechanism
 from quorate.report.notation import percent
-from quorate.report.spending import lost_in_words, lost_uncounted
+from quorate.report.spending import lost_in_words, lost_parts, lost_uncounted
 from quorate.run.expectation import Expected
-from quorate.run.facts import lost_parts
 from quorate.run.public_facts import PublicFacts
 
 # What programs decide by.

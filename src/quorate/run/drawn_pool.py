@@ -31,7 +31,7 @@ from quorate.release import DrawnBlock, release
 from quorate.release.charge import COORDINATES, MARGINAL_LEVEL
 from quorate.report import Part
 from quorate.report.notation import percent
-from quorate.run.facts import part_of
+from quorate.report.spending import part_of
 from quorate.types import BoolArray, IntArray, Secret
 
 ENOUGH_PUBLIC: Final = 100  #: public rows that are worth more than rows that are drawn

@@ -14,7 +14,6 @@ from quorate.accounting.attacker import worlds_told_apart_by
 from quorate.labelling import PrivateLimit
 from quorate.ledger import Ledger, Reservation
 from quorate.release import Charge
-from quorate.release.charge import COORDINATES, STAGE
 from quorate.release.guarantee import left_of, spent_of
 from quorate.report import AttackCurve, ExPost, Part, Provenance, Spending, Utility
 from quorate.report.spending import raises_of
@@ -100,23 +99,6 @@ def spending_of(
         run_epsilon=epsilon_of(event, delta),
         run_delta=delta,
     )
-
-
-def part_of(reservation: Reservation, purpose: str, **of: Any) -> Part:
-    """Say what became of what was charged for one purpose, by its blocks; `of`: what was to be released."""
-    blocks = reservation.blocks(purpose)
-    drawn = sum(block.count for block in blocks)
-    answered = sum(block.count for block in blocks if block.answers is not None)
-    return Part(purpose=purpose, asked=drawn, answered=answered, interrupted=drawn - answered, **of)
-
-
-def lost_parts(reservation: Reservation) -> list[Part]:
-    """Return the purposes of a charge of which something was drawn and never stored. Stages and statements are no
-    answers.
-    """
-    asked = {purpose: n for purpose, n in reservation.purposes.items() if purpose not in (STAGE, COORDINATES)}
-    parts = (part_of(reservation, purpose, mechanism="", reserved=n, share=0.0) for purpose, n in asked.items())
-    return [part for part in parts if part.interrupted]
 
 
 def name_of(model: Any) -> str:

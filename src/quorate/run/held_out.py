@@ -37,7 +37,7 @@ from quorate.release.charge import TUNING
 from quorate.report import Part
 from quorate.report.findings import PrivateIntervals, PrivateSets
 from quorate.report.notation import percent
-from quorate.run.facts import part_of
+from quorate.report.spending import part_of
 from quorate.run.method_config import MethodConfig
 from quorate.students.prediction_sets import FAILURE, CoveragePromise, Kind
 from quorate.types import BoolArray, FloatArray, IntArray, Secret

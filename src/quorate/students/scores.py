@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from quorate.arguments import one_of, real
 from quorate.errors import InvalidParameter
 from quorate.students.declared import class_probabilities
-from quorate.types import FloatArray, IntArray
+from quorate.types import BoolArray, FloatArray, IntArray
 
 #: What ``score`` and ``scoring`` may be.
 SCORINGS: Final = ("accuracy", "balanced_accuracy", "roc_auc", "average_precision", "f1", "log_loss")
@@ -87,6 +87,13 @@ def shares_of_rare(counts: Sequence[int]) -> tuple[float, ...] | None:
         return None
     rare = float(f"{min(counts) / sum(counts):.1g}")
     return tuple(rare if count == min(counts) else round(1 - rare, 9) for count in counts)
+
+
+def share_of_right(right: BoolArray, sample_weight: Any = None) -> float:
+    """Return the share of rows that are right, by weight; scikit-learn refuses weights that are none."""
+    from sklearn.metrics import accuracy_score
+
+    return float(accuracy_score(np.ones(len(right), dtype=int), right.astype(int), sample_weight=sample_weight))
 
 
 def share_of_rarer(shares: Sequence[float | None] | None) -> float | None:

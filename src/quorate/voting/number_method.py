@@ -20,8 +20,9 @@ from quorate.mechanisms.noisy_mean import NoisyMeans
 from quorate.release.charge import LABEL, TARGET_COUNT
 from quorate.report import AnswerCounts, Choice, Facts
 from quorate.report.facts import name_of as function_name
+from quorate.report.spending import part_of
 from quorate.run.checks import checks_of_cells, facts_of_cells
-from quorate.run.facts import SHOWN_EPSILONS, RunMetadata, part_of
+from quorate.run.facts import SHOWN_EPSILONS, RunMetadata
 from quorate.run.located import COUNTING
 from quorate.run.method import Method, unit_line
 from quorate.run.pool_cautions import few_rows_caution, pool_cautions, unit_caution

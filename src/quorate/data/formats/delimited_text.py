@@ -98,7 +98,7 @@ class DelimitedText(TableFormat):
             if names is None and (fault := content.startswith(_OTHERS) and self._no_text(path)):
                 raise DataRefused(f"{path}: {fault}")
             if names is None:
-                self._refuse_utf_8(content[: content.find(b"\n") + 1] or content, path)
+                self._first_line(content, path)
                 encoding = self._encoding(content)
                 content = content.removeprefix(codecs.BOM_UTF8)
             text = content.decode(encoding, "replace")
@@ -128,18 +128,25 @@ class DelimitedText(TableFormat):
         """Return the names in the first line of a file, or of its first bytes."""
         if content.startswith(_OTHERS):
             raise DataRefused(f"{path}: {self._no_text(content)}")
-        line = content[: content.find(b"\n") + 1] or content
-        self._refuse_utf_8(line, path)
-        return self._names(self._decoded(line, path), path, content)
+        return self._names(self._decoded(self._first_line(content, path), path), path, content)
 
-    def _refuse_utf_8(self, line: bytes, path: Path) -> None:
-        """Refuse names of columns, which are public, that are UTF-8 where another encoding is declared."""
+    def _first_line(self, content: bytes, path: Path) -> bytes:
+        """Return the line that names columns, which are public; refuse one that rows stand in, or that is UTF-8 where
+        another encoding is declared.
+        """
+        line = content[: content.find(b"\n") + 1] or content
+        if b"\r" in line.rstrip(b"\r\n"):
+            raise DataRefused(
+                f"{path}: its lines end with a carriage return alone, as those of old Macs did; save it with the line "
+                "ends of Windows or Unix"
+            )
         if line.isascii() or self._encoding(line) == UTF_8:
-            return
+            return line
         with suppress(UnicodeDecodeError):
             line.decode()
             said = f"UTF-8 text, and [data] encoding says {self.dialect.encoding}; leave encoding out, or save it so"
             raise DataRefused(f"{path}: its first line is {said}")
+        return line
 
     def _encoding(self, beginning: bytes) -> str:
         """Return the encoding of a file: what is declared, or UTF-8 where the file begins with the mark of that."""
