@@ -183,7 +183,9 @@ def _earlier(config: DirectConfig, public: Any, task: DirectTask | None) -> list
     of_drawn: list[dict[str, Any]] = [{}]
     drawn = None if task is None else task.drawn
     if drawn is None or task is None or compares_pairs(drawn.before.declared, task.n_classes, None):
-        of_drawn += [{"rate_of_drawn": RATE}, {"rate_of_drawn": RATE, "paired": False}]
+        if task is None or task.n_classes > 2:  # the rate of two is the same
+            of_drawn.append({"rate_of_drawn": RATE})
+        of_drawn.append({"rate_of_drawn": RATE, "paired": False})
     if config.marginals is None:
         of_drawn.append({"marginals": 0})
     return [replace(config, located=rule, **then) for then in of_drawn for rule in rules][1:]

@@ -14,6 +14,7 @@ import numpy as np
 
 from quorate.ambient import own_switches
 from quorate.arguments import nearest
+from quorate.data.declared_schema import DROPPED
 from quorate.data.rows import columns, holds_texts
 from quorate.errors import DataRefused, InvalidParameter, act
 from quorate.release.session import refuse_folds
@@ -145,8 +146,9 @@ def _refuse_names_of_columns(given: Mapping[str, Any]) -> None:
             )
         called, schema = getattr(value, "name", None), given.get("schema")
         declared = getattr(schema, "declared", schema)
-        said = declared.get(called, "drop") if isinstance(declared, Mapping) and isinstance(called, str) else "drop"
-        if not (isinstance(said, str) and said == "drop") and held and called not in held:
+        is_declared = isinstance(declared, Mapping) and isinstance(called, str) and called in declared
+        dropped = is_declared and isinstance(declared[called], str) and declared[called] == DROPPED
+        if is_declared and not dropped and held and called not in held:
             what = "labels" if name == "y" else "ids"
             raise InvalidParameter(f"schema names {called!r}, the column of {what}; leave it out of schema")
 

@@ -60,8 +60,8 @@ def uninterrupted() -> Iterator[None]:
         return
     late: dict[int, FrameType | None] = {}
     owner, heard = os.getpid(), 0
-    handlers = {int(number): signal.getsignal(number) for number in _STOPPING}
-    before = {number: each for number, each in handlers.items() if callable(each) or each is signal.SIG_DFL}
+    all_handlers = {int(number): signal.getsignal(number) for number in _STOPPING}
+    handlers = {number: own for number, own in all_handlers.items() if callable(own) or own is signal.SIG_DFL}
 
     def put_off(number: int, frame: FrameType | None) -> None:
         nonlocal heard
@@ -70,18 +70,18 @@ def uninterrupted() -> Iterator[None]:
             late[number] = frame
             return
         late.clear()  # behind the block, should a signal have come while handlers were put back, and in a child
-        _deliver(before[number], number, frame)
+        _deliver(handlers[number], number, frame)
 
     try:
         _under_way = True
-        for number in before:
+        for number in handlers:
             signal.signal(number, put_off)
         yield
     finally:  # an error of the block stays the context of what a handler raises
         _under_way = False
-        for number, handler in before.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
-        _deliver_each([(before[number], number, frame) for number, frame in late.items()])
+        _deliver_each([(handlers[number], number, frame) for number, frame in late.items()])
 
 
 def _deliver_each(arrived: Sequence[tuple[Any, int, FrameType | None]]) -> None:

@@ -221,8 +221,8 @@ def lost_parts(reservation: Reservation) -> list[Part]:
     """Return the purposes of a charge of which something was drawn and never stored. Stages and statements are no
     answers.
     """
-    asked = {purpose: n for purpose, n in reservation.purposes.items() if purpose not in (STAGE, COORDINATES)}
-    parts = (part_of(reservation, purpose, mechanism="", reserved=n, share=0.0) for purpose, n in asked.items())
+    answers = {purpose: n for purpose, n in reservation.purposes.items() if purpose not in (STAGE, COORDINATES)}
+    parts = (part_of(reservation, purpose, mechanism="", reserved=n, share=0.0) for purpose, n in answers.items())
     return [part for part in parts if part.interrupted]
 
 

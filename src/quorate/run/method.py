@@ -94,10 +94,10 @@ class CheckResult:
         """Return the same with the reason for which nothing was rehearsed."""
         return replace(self, found={**self.found, "not_rehearsed": why}, steps=(*self.steps, ("expect", why)))
 
-    def noting(self, notes: Iterable[Finding]) -> CheckResult:
+    def noting(self, more: Iterable[Finding]) -> CheckResult:
         """Return the same with more notes on what is public."""
-        told = [*self.found.get("notes", ()), *(note.tree() for note in notes)]
-        return replace(self, found={**self.found, "notes": told})
+        notes = [*self.found.get("notes", ()), *(note.tree() for note in more)]
+        return replace(self, found={**self.found, "notes": notes})
 
     def to_json(self) -> str:
         """Return :attr:`found` as one JSON object; no private row has a part in it."""

@@ -197,9 +197,10 @@ class DelimitedText(TableFormat):
         if before is not None:
             lengths = fields.list.len().cast(pl.Int64).scatter(quoted, list(map(len, read)))
             if (other := (lengths != len(names)).arg_true()).len():
-                found = several(lengths[other[0]], "cell") if lengths[other[0]] else "quotation marks that do not match"
+                cells_of_row = lengths[other[0]]
+                held = several(cells_of_row, "cell") if cells_of_row else "quotation marks that do not match"
                 raise DataRefused(
-                    f"{path}: row {before + other[0] + 1:,} below the first line has {found}, and the first line names "
+                    f"{path}: row {before + other[0] + 1:,} below the first line has {held}, and the first line names "
                     f"{several(len(names), 'column')}; give each row a cell for each column, which may be empty"
                 )
         if quoted:
