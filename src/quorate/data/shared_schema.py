@@ -14,7 +14,6 @@ from quorate.errors import DataRefused
 
 _NEAR: Final = 0.75  # of 1, where a name is the other one: a slip of the hand, and no other word
 SCHEMA: Final = "the schema"  #: what a message calls a declared one
-MODEL: Final = "the model"  #: and what a model learned from
 _WORD = {"number": "numbers", "text": "text", "time": "dates or times", "missing": "nothing"}
 
 
@@ -56,10 +55,6 @@ def refuse_other_columns(names: Sequence[str], wanted: Sequence[str], *, called:
     advice = "Give both the same feature columns"
     if called[1] == SCHEMA:
         words, advice = unlike_schema(names, wanted, called=called) if unlike else (words, "")
-    elif called[1] == MODEL and unlike and set(names) > set(wanted):
-        words, advice = not_taken(unlike, called[0]), "Nothing was charged"
-    elif called[1] == MODEL:
-        advice = "Give the columns that the model learned from. Nothing was charged"
     raise DataRefused(f"{words}. {advice}" if advice else words)
 
 

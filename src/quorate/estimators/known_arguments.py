@@ -146,9 +146,8 @@ def _refuse_names_of_columns(given: Mapping[str, Any]) -> None:
             )
         called, schema = getattr(value, "name", None), given.get("schema")
         declared = getattr(schema, "declared", schema)
-        is_declared = isinstance(declared, Mapping) and isinstance(called, str) and called in declared
-        dropped = is_declared and isinstance(declared[called], str) and declared[called] == DROPPED
-        if is_declared and not dropped and held and called not in held:
+        said = declared.get(called, DROPPED) if isinstance(declared, Mapping) and isinstance(called, str) else DROPPED
+        if not (isinstance(said, str) and said == DROPPED) and held and called not in held:
             what = "labels" if name == "y" else "ids"
             raise InvalidParameter(f"schema names {called!r}, the column of {what}; leave it out of schema")
 

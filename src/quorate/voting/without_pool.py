@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from quorate.arguments import count, one_of, real
 from quorate.data import check_classes, row_digests
 from quorate.data.declared_schema import Schema as DeclaredSchema
 from quorate.data.rows import Rows, without_columns
-from quorate.data.shared_schema import MODEL
 from quorate.data.table_reader import TableReader
 from quorate.ensemble import ChatTeacher, Partition
 from quorate.errors import InvalidParameter, named
@@ -60,7 +58,7 @@ def declared_inputs(
 def as_declared(inputs: Inputs, X: Any, *, left_out: Sequence[str] = ()) -> Rows:
     """Return rows that come later as private ones are read; raises DataRefused if columns are not the declared ones."""
     assert inputs.declared is not None  # noqa: S101 - the caller's condition
-    schema = replace(Schema.of_declared(inputs.declared, inputs.public, inputs.kinds.dialect), called=MODEL)
+    schema = Schema.of_declared(inputs.declared, inputs.public, inputs.kinds.dialect)
     X = without_columns(X, (*inputs.declared.dropped, *left_out))
     return PrivateTable.of(schema, X).as_declared(inputs.declared)
 
