@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
-from quorate.errors import InvalidParameter, named
+from quorate.errors import InvalidParameter, as_typed, named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -155,7 +155,7 @@ def column_names(name: str, value: object) -> tuple[str, ...]:
     """
     listed = [value] if isinstance(value, str) else value
     if not isinstance(listed, list | tuple) or not all(isinstance(column, str) and column for column in listed):
-        problem = f'{named(name)} must name columns (["review"]), got {value!r}'
+        problem = f'{named(name)} must name columns (["review"]), got {as_typed(value)}'
         raise InvalidParameter(problem, parameter=name, got=value)
     return tuple(listed)
 

@@ -136,16 +136,20 @@ def keyword(parameter: str) -> str:
 
 
 def as_typed(value: object, *, shown: Callable[[object], str] = repr) -> str:
-    """Return a value as whoever acts wrote it: a date as 2024-12-31, also within a list; others as `shown`.
+    """Return a value as whoever acts wrote it: a date as 2024-12-31, also within a list; of an array or a table its
+    type and shape; others as `shown`.
 
     Examples
     --------
     >>> import datetime as dt
-    >>> as_typed([dt.date(2024, 12, 31), 5]), as_typed("no")
-    ('[2024-12-31, 5]', "'no'")
+    >>> import numpy as np
+    >>> as_typed([dt.date(2024, 12, 31), 5]), as_typed("no"), as_typed(np.zeros(3))
+    ('[2024-12-31, 5]', "'no'", 'ndarray of shape (3,)')
     """
     if isinstance(value, dt.date):
         return value.isoformat()
+    if isinstance(shape := getattr(value, "shape", ()), tuple) and shape:
+        return f"{type(value).__name__} of shape {shape}"
     if isinstance(value, list | tuple) and any(isinstance(part, dt.date) for part in value):
         inside = ", ".join(as_typed(part, shown=shown) for part in value)
         return f"[{inside}]" if isinstance(value, list) else f"({inside})"
@@ -165,7 +169,7 @@ class QuorateError(Exception):
 
     def __init__(self, message: str, *, charged: str | None = None) -> None:
         self._charged, self._stated = _charged.get() if charged is None else charged, charged is not None
-        super().__init__(message)
+        super().__init__(" ".join(message.split("\n")))  # a value that is shown may be written in many lines
 
     @property
     def charged(self) -> str | None:

@@ -264,6 +264,25 @@ WRONG = {
         lambda p: check(classifier(n_records=N), X, Y, public=PUBLIC, groups=np.arange(N) // 3),
         ("n_records=300 is the number of rows",),
     ),
+    **{
+        f"{name} of votes, directly": (
+            lambda p, name=name, value=value: p.fit(teacher=None, n_teachers="auto", **{name: value}),
+            (name, f"got {value!r}"),
+        )
+        for name, value in {"n_jobs": -3, "allow_hopeless": "no", "n_rows": "all"}.items()
+    },
+    "one unit id for all rows": (
+        lambda p: p.fit(groups=7),
+        (DataRefused, "groups: got int; give one unit id for every row"),
+    ),
+    "labels that can be read once": (
+        lambda p: p.done.score(X, iter(Y.tolist())),
+        (DataRefused, "y: got list_iterator"),
+    ),
+    "weights of other rows": (
+        lambda p: p.done.score(X, Y, sample_weight=np.ones(2)),
+        ("sample_weight must be one finite number for each of the 300 rows, got ndarray of shape (2,)",),
+    ),
     # --- tables by place
     "the pool by its place": (
         lambda p: classifier(ledger=p.ledger).fit(X, Y, PUBLIC),
@@ -453,12 +472,16 @@ GIVEN = {
     PrivateClassifier: {**COMMON, "classes": [0, 1], "n_records": 60, "n_teachers": 4, "allow_hopeless": True},
     LabelPrivateClassifier: {**COMMON, "classes": [0, 1], "n_teachers": 4, "allow_hopeless": True},
     PrivateLogisticRegression: {**COMMON, "classes": [0, 1], "n_records": 60},
+    PrivateRegressor: {**COMMON, "target_range": (0, 1), "n_records": 60},
     SubsampleAggregate: {**COMMON, "epsilon": 50.0, "n_shards": 30, "cutoff": 1, "n_queries": 5},
 }
 EVERY = [(kind, name) for kind in GIVEN for name in signature(kind.__init__).parameters if name != "self"]
 
 
-@pytest.mark.parametrize("wrong", [{"a": 1}, -3], ids=["a mapping", "below zero"])
+WRONG_VALUES = {"a mapping": {"a": 1}, "below zero": -3, "a column": pd.Series([1.5, 1.5]), "nothing": pd.NA}
+
+
+@pytest.mark.parametrize("wrong", WRONG_VALUES.values(), ids=WRONG_VALUES)
 @pytest.mark.parametrize(("kind", "name"), EVERY, ids=[f"{kind.__name__}-{name}" for kind, name in EVERY])
 def test_a_wrong_argument_is_named_with_what_it_got(kind, name, wrong):
     if name == "class_shares" and isinstance(wrong, dict):
@@ -467,8 +490,8 @@ def test_a_wrong_argument_is_named_with_what_it_got(kind, name, wrong):
     with pytest.raises(InvalidParameter) as refusal:
         _fit(made)
     words = str(refusal.value)
-    assert words.startswith(name), words
-    assert repr(wrong) in words or type(wrong).__name__ in words or "2.0" in words, words
+    assert words.startswith(name) or f" in {name} must be" in words, words
+    assert [said for said in (repr(wrong), type(wrong).__name__, "2.0", "1.5") if said in words], words
     assert "\n" not in words
 
 

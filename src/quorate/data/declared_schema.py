@@ -267,10 +267,12 @@ class Schema:
 
     def __post_init__(self) -> None:
         if not isinstance(self.declared, Mapping) or not self.declared:
-            raise _wrong(f" must name the columns of the table, got {self.declared!r}; for each column {_EXPECTED}")
+            raise _wrong(
+                f" must name the columns of the table, got {_typed(self.declared)}; for each column {_EXPECTED}"
+            )
         if bad := [name for name in self.declared if not isinstance(name, str)]:
             raise _wrong(f": names of columns are texts, got {bad[0]!r}; rename the column")
-        if undecided := [name for name, held in self.declared.items() if held == "?"]:
+        if undecided := [name for name, held in self.declared.items() if isinstance(held, str) and held == "?"]:
             raise _wrong(f": still open: {in_words(undecided)}; {_EXPECTED}")
         columns = {name: _column(name, held) for name, held in self.declared.items()}
         read = {name: column for name, column in columns.items() if isinstance(column, DeclaredColumn)}

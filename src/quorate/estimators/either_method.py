@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 from quorate.accounting import Guarantee
 from quorate.ambient import own_switches
-from quorate.arguments import one_of, truth
+from quorate.arguments import count, one_of, truth
 from quorate.data import PrivateRecords, encode_labels, n_rows, refuse_private_rows
 from quorate.direct.config import DirectConfig
 from quorate.ensemble import Ensemble
@@ -39,6 +39,7 @@ from quorate.run.public_facts import (
     named_method,
     refuse_of_other_method,
 )
+from quorate.run.resources import processes
 from quorate.stored_names import stored_as
 from quorate.students import class_probabilities
 from quorate.types import FloatArray, IntArray
@@ -167,6 +168,10 @@ class EitherMethod(Decided, ShownEstimator):
         grouped = groups is not None
         of_votes = arguments_given(self, arguments_of_one(self, RunConfig, DirectConfig, but=_ASK_NOTHING))
         way, paid = one_of("method", self.method, WAYS), truth("private_temperature", self.private_temperature)
+        processes(self.n_jobs)  # these ask for no method, and are looked at by votes alone
+        truth("allow_hopeless", self.allow_hopeless)
+        if self.n_rows is not None:
+            count("n_rows", self.n_rows, at_least=1)
         if way == "direct" and of_votes:
             refuse_of_other_method(of_votes, "votes of teachers", 'and method="direct" has none', 'method="votes"')
         if paid and (way == "votes" or of_votes):

@@ -124,15 +124,32 @@ def tables_by_name(method: Callable[P, R]) -> Callable[P, R]:
             said = f"lacks {_in_words(lacking)}; write {call}"
         else:
             with own_switches(), act():
-                _refuse_names_of_columns({**dict(zip(by_place, by_position, strict=False)), **kwargs})
+                _refuse_several_values(args[0])
+                _refuse_no_columns({**dict(zip(by_place, by_position, strict=False)), **kwargs})
                 return method(*args, **kwargs)
         raise InvalidParameter(f"{called} {said}{'' if said.endswith('?') else '.'} Nothing was charged")
 
     return checked
 
 
-def _refuse_names_of_columns(given: Mapping[str, Any]) -> None:
-    """Refuse the name of a column of X where the column itself belongs, and a schema that names the labels or ids."""
+_SEVERAL = ("classes", "target_range")  # arguments that may be an array
+
+
+def _refuse_several_values(estimator: Any) -> None:
+    """Refuse an argument that cannot be compared with a word, such as a column where "auto" or one number belongs."""
+    known = hasattr(estimator, "get_params") and not isinstance(estimator, type)
+    of = estimator.get_params(deep=False) if known else {}
+    for name, value in of.items():
+        try:
+            bool(name in _SEVERAL or value == "")
+        except (TypeError, ValueError):  # an array, a column, or pandas' NA
+            raise InvalidParameter(parameter=name, got=value, expected="one value") from None
+
+
+def _refuse_no_columns(given: Mapping[str, Any]) -> None:
+    """Refuse the name of a column of X where the column itself belongs, one id for all rows, and a schema that names
+    the labels or ids.
+    """
     try:
         held = columns(given.get("X")) or ()
     except DataRefused:  # no table at all, which whoever reads it says
@@ -144,6 +161,8 @@ def _refuse_names_of_columns(given: Mapping[str, Any]) -> None:
                 f"{name}: got the text {value!r}, expected one {entry} for every row; give the column itself, "
                 f'{name}=X["{value}"], and X without it'
             )
+        if name == "groups" and value is not None and not hasattr(value, "__len__"):
+            raise DataRefused(f"{name}: got {type(value).__name__}; give one {entry} for every row")
         called, schema = getattr(value, "name", None), given.get("schema")
         declared = getattr(schema, "declared", schema)
         said = declared.get(called, DROPPED) if isinstance(declared, Mapping) and isinstance(called, str) else DROPPED

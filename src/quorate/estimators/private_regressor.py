@@ -293,6 +293,7 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
         return named_method("direct" if way == "direct" else "votes")
 
     def _task(self, X: Any, y: Any, *, schema: Any = None, **how: Any) -> DirectTask | NumberTask:
+        n_jobs = processes(self.n_jobs)  # a wrong one is refused whichever method it is
         if self._chosen().by == "direct":
             return self._direct_task(X, y, schema=schema, **how)
         if schema is not None:
@@ -301,7 +302,7 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
                 f"public=PublicPool(X_public), or take {named('method', 'direct')}"
             )
         arguments = {name: getattr(self, name) for name in arguments_of_one(self, NumberConfig, MethodConfig)}
-        arguments["n_jobs"] = processes(self.n_jobs)
+        arguments["n_jobs"] = n_jobs
         task: NumberTask = self._prepared(prepare_numbers, NumberConfig, arguments, X, y, **how)
         return task
 

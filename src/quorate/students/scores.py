@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.arguments import one_of, real
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, as_typed
 from quorate.students.declared import class_probabilities
 from quorate.types import BoolArray, FloatArray, IntArray
 
@@ -48,13 +48,18 @@ def check_class_shares(
         return None
     known = list(classes)
     if not isinstance(given, Mapping) or not given:
-        raise InvalidParameter(f"{name} must give classes their shares, such as {{{known[0]!r}: 0.04}}, got {given!r}")
+        raise InvalidParameter(
+            f"{name} must give classes their shares, such as 0.04 for {known[0]!r}, got {as_typed(given)}"
+        )
     for label in given:
         if label not in known:
             raise InvalidParameter(
                 f"{name} names {label!r}, which is none of the classes {', '.join(map(repr, known))}"
             )
-    shares = [real(f"{name}[{label!r}]", given[label], above=0, below=1) if label in given else None for label in known]
+    shares = [
+        real(f"the share of {label!r} in {name}", given[label], above=0, below=1) if label in given else None
+        for label in known
+    ]
     total = math.fsum(share for share in shares if share is not None)
     missing = shares.count(None)
     if total > 1 + _ALMOST or (missing and total >= 1) or (not missing and total < 1 - _ALMOST):
@@ -90,9 +95,14 @@ def shares_of_rare(counts: Sequence[int]) -> tuple[float, ...] | None:
 
 
 def share_of_right(right: BoolArray, sample_weight: Any = None) -> float:
-    """Return the share of rows that are right, by weight; scikit-learn refuses weights that are none."""
+    """Return the share of rows that are right, by weight; raises InvalidParameter if a weight is no finite number."""
     from sklearn.metrics import accuracy_score
 
+    if sample_weight is not None:
+        weights = np.asarray(sample_weight)
+        if weights.shape != right.shape or weights.dtype.kind not in "biuf" or not np.isfinite(weights).all():
+            expected = f"one finite number for each of the {len(right):,} rows"
+            raise InvalidParameter(parameter="sample_weight", got=sample_weight, expected=expected)
     return float(accuracy_score(np.ones(len(right), dtype=int), right.astype(int), sample_weight=sample_weight))
 
 

@@ -36,7 +36,7 @@ from quorate.data.labels import TargetRange
 from quorate.data.rows import kind, n_rows
 from quorate.ensemble import RegressorTeacher, change_of_one_teacher, not_looked_into
 from quorate.ensemble.linear.tiny import TinyRegressor
-from quorate.errors import DataRefused, InvalidParameter, named
+from quorate.errors import DataRefused, InvalidParameter, named, naming
 from quorate.labelling import distinct
 from quorate.ledger import GuaranteeScope
 from quorate.mechanisms import NoisyMean, Schedule
@@ -374,7 +374,8 @@ def _teacher(config: NumberConfig, *, penalty: float) -> TinyRegressor | Regress
             got=type(estimator).__name__,
         )
     teacher = RegressorTeacher(estimator, config.target_range, GRID)
-    _ = teacher.copies  # which refuses
+    with naming({"model": named("teacher")}):
+        _ = teacher.copies  # which refuses
     return teacher
 
 

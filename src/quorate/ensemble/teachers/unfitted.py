@@ -176,7 +176,7 @@ def check_unfitted(estimator: Any, *, preprocessing: Preprocessing = "inside") -
         if not may_have(estimator, method):
             raise InvalidParameter(
                 f"{named('model')} must have fit and predict, got {type(estimator).__name__} without {method}. "
-                "Pass a classifier, or a Pipeline that ends in one.",
+                "Pass a classifier, or a regressor for a number, or a Pipeline that ends in one.",
                 parameter="model",
             )
     _refuse_not_made_anew(estimator)
