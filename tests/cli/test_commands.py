@@ -10,7 +10,7 @@ import stat
 from zipfile import ZipFile
 
 import pytest
-from tests.folder.conftest import charges, interrupted
+from tests.folder.conftest import AGE_AND_BMI, WARD, charges, interrupted
 from tests.ledger.test_forgery import edited, reserved
 
 from quorate.accounting.figures import several
@@ -44,11 +44,8 @@ def test_every_line_of_the_written_settings_says_what_it_is_and_may_be_switched_
     on = [line if line.startswith(instead) or " = " not in line else line.removeprefix("# ") for line in lines]
     path.write_text("\n".join(on))
     settings = read_settings(path)
-    assert (settings.data.unit, settings.mechanism.fields["sigma"], settings.run.unsafe_noise_seed) == (
-        "person_id",
-        40.0,
-        1,
-    )
+    found = settings.data.unit, settings.mechanism.fields["sigma"], settings.run.unsafe_noise_seed
+    assert found == ("person_id", 40.0, 1)
 
 
 @pytest.mark.quick
@@ -192,12 +189,7 @@ def test_the_internal_report_is_for_its_owner_alone(finished, cli):
     assert cli("report", finished)[1].strip().endswith("public/report.html")
 
 
-NO_POOL = {
-    "data.public": None,
-    "schema.age": [0, 120],
-    "schema.bmi": "number",
-    "schema.ward": ["north", "south", "west"],
-}
+NO_POOL = {"data.public": None, **AGE_AND_BMI, "schema.bmi": "number", **WARD}
 NUMBER = {
     "data.label": None, "data.classes": None, "data.target": "bmi", "data.range": [10.0, 60.0], "data.drop": ["ill"],
     "data.evaluation": "evaluation.csv", "mechanism.queries": None, "run.allow_hopeless": None,
@@ -267,10 +259,8 @@ def test_control_c_anywhere_is_exit_code_6(monkeypatch, make_run, cli):
     monkeypatch.setattr("quorate.voting.method.VOTES.go", interrupted)
     root = make_run()
     said = cli.refused(6, "run", root)
-    assert (
-        f"nothing of its teachers or coordinates is stored yet; type the same command again: quorate run {root}\n"
-        in said
-    )
+    nothing = "nothing of its teachers or coordinates is stored yet"
+    assert f"{nothing}; type the same command again: quorate run {root}\n" in said
     assert "(QUO-E010; nothing was charged)" in said
     monkeypatch.setattr("quorate.folder.prepared.charged_so_far", interrupted)  # again, while the ledger is looked into
     assert "nothing was charged" not in cli.refused(6, "run", root), "nobody has looked"
