@@ -297,11 +297,15 @@ def test_a_stop_of_what_stores_nothing_says_so(monkeypatch, make_run, cli):
     ],
 )
 def test_a_stop_says_what_is_stored(make_run, changes, stages, said):
-    root = make_run(**changes)
+    assert stored_so_far(with_stages(make_run(**changes), stages)) == said
+
+
+def with_stages(root, stages):
+    """A run that was broken off when it had stored these stages."""
     (root / "private").mkdir()
     for stage in stages:
         (root / "private" / f"{stage}.stage").write_bytes(b"")
-    assert stored_so_far(root) == said
+    return root
 
 
 @pytest.mark.parametrize(
@@ -322,17 +326,26 @@ def test_control_c_after_the_charge_says_what_the_ledger_holds(monkeypatch, make
     assert charges(root) == 1
 
 
+EACH_UNIT = {"teachers.partition": "unit", "teachers.count": None, "data.n_records": 400}
+OF_UNITS = ["called-00000", *(f"teachers-{part:05d}" for part in range(0, 448, 64))]
+
+
 @pytest.mark.quick
-def test_status_counts_the_teachers_that_are_stored(make_run, cli):
-    root = make_run(**{"teachers.count": 100})
+@pytest.mark.parametrize(
+    ("changes", "stages", "said", "stored"),
+    [
+        ({"teachers.count": 100}, ["teachers-00000"], ["· teachers: 64 stored"], 64),
+        ({"teachers.count": 100}, ["teachers-00000", "teachers-00064"], ["✓ teachers: 100 stored"], 100),
+        (EACH_UNIT, OF_UNITS, ["· votes\n", "· teachers\n"], 0),
+    ],
+    ids=["some", "all", "where they would count units"],
+)
+def test_status_counts_the_teachers_that_are_stored(make_run, cli, changes, stages, said, stored):
+    root = with_stages(make_run(**changes), stages)
     Ledger(root / "ledger.db", budget=Budget(4.0, 1e-5)).close()
-    (root / "private").mkdir()
-    (root / "private" / "teachers-00000.stage").write_bytes(b"")
-    half = cli("status", root)
-    assert "· teachers: 64 stored" in half[1], half
-    (root / "private" / "teachers-00064.stage").write_bytes(b"")
-    assert "✓ teachers: 100 stored" in cli("status", root)[1]
-    assert cli.json("status", root)["teachers_stored"] == 100
+    shown = cli.ok("status", root)
+    assert [line for line in said if line not in shown] == []
+    assert cli.json("status", root)["teachers_stored"] == stored
 
 
 def test_status_opens_no_report_that_is_gone(finished_run, cli):
