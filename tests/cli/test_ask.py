@@ -141,11 +141,7 @@ def test_a_question_that_was_answered_or_cannot_be_paid_for_needs_no_teacher(ask
     first = cli.ok("ask", asked, asked / "new.csv")
     for path in (asked / "private").glob("teachers-*"):
         path.unlink()
-
-    def trained(*_, **__):
-        raise AssertionError("teachers are trained again")
-
-    monkeypatch.setattr(module, "teachers", trained)
+    monkeypatch.setattr(module, "teachers", lambda *_, **__: pytest.fail("teachers are trained again"))
     assert cli("ask", asked, asked / "new.csv")[:2] == (0, first)
     assert cli("ask", asked, asked / "public.csv")[0] == 0
     pl.read_csv(asked / "evaluation.csv").slice(10, 5).write_csv(asked / "more.csv")

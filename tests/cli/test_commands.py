@@ -10,7 +10,7 @@ import stat
 from zipfile import ZipFile
 
 import pytest
-from tests.folder.conftest import charges, interrupted
+from tests.folder.conftest import AGE_AND_BMI, WARD, charges, interrupted
 from tests.ledger.test_forgery import edited, reserved
 
 from quorate.accounting.figures import several
@@ -44,11 +44,8 @@ def test_every_line_of_the_written_settings_says_what_it_is_and_may_be_switched_
     on = [line if line.startswith(instead) or " = " not in line else line.removeprefix("# ") for line in lines]
     path.write_text("\n".join(on))
     settings = read_settings(path)
-    assert (settings.data.unit, settings.mechanism.fields["sigma"], settings.run.unsafe_noise_seed) == (
-        "person_id",
-        40.0,
-        1,
-    )
+    found = settings.data.unit, settings.mechanism.fields["sigma"], settings.run.unsafe_noise_seed
+    assert found == ("person_id", 40.0, 1)
 
 
 @pytest.mark.quick
@@ -192,12 +189,7 @@ def test_the_internal_report_is_for_its_owner_alone(finished, cli):
     assert cli("report", finished)[1].strip().endswith("public/report.html")
 
 
-NO_POOL = {
-    "data.public": None,
-    "schema.age": [0, 120],
-    "schema.bmi": "number",
-    "schema.ward": ["north", "south", "west"],
-}
+NO_POOL = {"data.public": None, **AGE_AND_BMI, "schema.bmi": "number", **WARD}
 NUMBER = {
     "data.label": None, "data.classes": None, "data.target": "bmi", "data.range": [10.0, 60.0], "data.drop": ["ill"],
     "data.evaluation": "evaluation.csv", "mechanism.queries": None, "run.allow_hopeless": None,
@@ -267,10 +259,8 @@ def test_control_c_anywhere_is_exit_code_6(monkeypatch, make_run, cli):
     monkeypatch.setattr("quorate.voting.method.VOTES.go", interrupted)
     root = make_run()
     said = cli.refused(6, "run", root)
-    assert (
-        f"nothing of its teachers or coordinates is stored yet; type the same command again: quorate run {root}\n"
-        in said
-    )
+    nothing = "nothing of its teachers or coordinates is stored yet"
+    assert f"{nothing}; type the same command again: quorate run {root}\n" in said
     assert "(QUO-E010; nothing was charged)" in said
     monkeypatch.setattr("quorate.folder.prepared.charged_so_far", interrupted)  # again, while the ledger is looked into
     assert "nothing was charged" not in cli.refused(6, "run", root), "nobody has looked"
@@ -307,11 +297,15 @@ def test_a_stop_of_what_stores_nothing_says_so(monkeypatch, make_run, cli):
     ],
 )
 def test_a_stop_says_what_is_stored(make_run, changes, stages, said):
-    root = make_run(**changes)
+    assert stored_so_far(with_stages(make_run(**changes), stages)) == said
+
+
+def with_stages(root, stages):
+    """A run that was broken off when it had stored these stages."""
     (root / "private").mkdir()
     for stage in stages:
         (root / "private" / f"{stage}.stage").write_bytes(b"")
-    assert stored_so_far(root) == said
+    return root
 
 
 @pytest.mark.parametrize(
@@ -332,17 +326,26 @@ def test_control_c_after_the_charge_says_what_the_ledger_holds(monkeypatch, make
     assert charges(root) == 1
 
 
+EACH_UNIT = {"teachers.partition": "unit", "teachers.count": None, "data.n_records": 400}
+OF_UNITS = ["called-00000", *(f"teachers-{part:05d}" for part in range(0, 448, 64))]
+
+
 @pytest.mark.quick
-def test_status_counts_the_teachers_that_are_stored(make_run, cli):
-    root = make_run(**{"teachers.count": 100})
+@pytest.mark.parametrize(
+    ("changes", "stages", "said", "stored"),
+    [
+        ({"teachers.count": 100}, ["teachers-00000"], ["· teachers: 64 stored"], 64),
+        ({"teachers.count": 100}, ["teachers-00000", "teachers-00064"], ["✓ teachers: 100 stored"], 100),
+        (EACH_UNIT, OF_UNITS, ["· votes\n", "· teachers\n"], 0),
+    ],
+    ids=["some", "all", "where they would count units"],
+)
+def test_status_counts_the_teachers_that_are_stored(make_run, cli, changes, stages, said, stored):
+    root = with_stages(make_run(**changes), stages)
     Ledger(root / "ledger.db", budget=Budget(4.0, 1e-5)).close()
-    (root / "private").mkdir()
-    (root / "private" / "teachers-00000.stage").write_bytes(b"")
-    half = cli("status", root)
-    assert "· teachers: 64 stored" in half[1], half
-    (root / "private" / "teachers-00064.stage").write_bytes(b"")
-    assert "✓ teachers: 100 stored" in cli("status", root)[1]
-    assert cli.json("status", root)["teachers_stored"] == 100
+    shown = cli.ok("status", root)
+    assert [line for line in said if line not in shown] == []
+    assert cli.json("status", root)["teachers_stored"] == stored
 
 
 def test_status_opens_no_report_that_is_gone(finished_run, cli):

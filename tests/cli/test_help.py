@@ -13,51 +13,46 @@ from quorate.errors import QuorateError
 
 HEAVY = ("numpy", "scipy", "sklearn", "polars", "rich", "pandas", "joblib", "skops")
 SLOW = (*HEAVY, "importlib.metadata", "pathlib", "json", "dataclasses")  # of all that help imports, not to be in it
-HELP = "from quorate.cli import main\ntry:\n    main(['--help'])\nexcept SystemExit: pass\n"
-
-
-def test_help_imports_nothing_heavy():
-    code = HELP + f"import sys; print(sorted(set({SLOW!r}) & set(sys.modules)), file=sys.stderr)"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
-    assert told.stderr.strip() == "[]"
-    assert "quorate demo" in told.stdout
-
-
-@pytest.mark.default_cases(1)
-@pytest.mark.parametrize("command", COMMANDS)
-def test_the_help_of_a_command_imports_nothing_heavy_either(command):
-    code = (
-        f"import sys\nfrom quorate.cli import main\ntry:\n    main([{command!r}, '--help'])\nexcept SystemExit: pass\n"
-        f"print(sorted(set({HEAVY!r}) & set(sys.modules)), file=sys.stderr)"
-    )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
-    assert told.stderr.strip() == "[]"
-
-
-LOOKING = (
-    "ambient", "errors", "arguments", "types", "outcomes", "stored_names", "deferred", "plugins", "accounting",
-    "ledger", "release", "report",
-)  # fmt: skip
 LOADED = """
 import sys
 from quorate.cli import main
 try:
     main()
 except SystemExit: pass
-names = {name.split('.')[1] for name in sys.modules if name.startswith('quorate.')}
-heavy = set(sys.argv[0].split(',')) & set(sys.modules)
-print(*sorted(names | heavy), sep=',', file=sys.stderr)
+print(*sys.modules, sep=',', file=sys.stderr)
 """
 
 
 def loaded_by(*arguments):
+    """The modules that a command has loaded when it ends, and what it prints."""
+    words = map(str, arguments)
+    told = subprocess.run([sys.executable, "-c", LOADED, *words], capture_output=True, check=True, text=True)
+    return set(told.stderr.splitlines()[-1].split(",")), told.stdout
+
+
+def test_help_imports_nothing_heavy():
+    modules, out = loaded_by("--help")
+    assert modules & set(SLOW) == set()
+    assert "quorate demo" in out
+
+
+@pytest.mark.default_cases(1)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_a_command_imports_nothing_heavy_either(command):
+    assert loaded_by(command, "--help")[0] & set(HEAVY) == set()
+
+
+LOOKING = (
+    "ambient", "errors", "arguments", "types", "outcomes", "stored_names", "deferred", "plugins", "accounting",
+    "ledger", "release", "report",
+)  # fmt: skip
+
+
+def rooms_of(*arguments):
     """The rooms, and the libraries among :data:`HEAVY` but for numpy, that a command has loaded when it ends."""
-    libraries = ",".join(name for name in HEAVY if name != "numpy")
-    code = LOADED.replace("sys.argv[0]", repr(libraries))
-    told = subprocess.run(
-        [sys.executable, "-c", code, *map(str, arguments)], capture_output=True, check=True, text=True
-    )
-    return set(told.stderr.splitlines()[-1].split(","))
+    modules, _ = loaded_by(*arguments)
+    rooms = {name.split(".")[1] for name in modules if name.startswith("quorate.")}
+    return rooms | modules & set(HEAVY) - {"numpy"}
 
 
 @pytest.mark.heavy
@@ -71,17 +66,17 @@ def test_a_command_that_looks_at_a_run_loads_nothing_that_makes_one(make_run):
         pass
     # Those of the names of stages, of thresholds and of models are among them.
     looking = {*LOOKING, "findings", "labelling", "students", "run", "voting", "folder", "cli"}
-    assert loaded_by("status", root) <= looking
-    assert loaded_by("status", root, "--json") <= looking
-    assert loaded_by("ledger", "show", root) <= looking - {"labelling", "voting", "students"}
-    whole = loaded_by("check", root)
+    assert rooms_of("status", root) <= looking
+    assert rooms_of("status", root, "--json") <= looking
+    assert rooms_of("ledger", "show", root) <= looking - {"labelling", "voting", "students"}
+    whole = rooms_of("check", root)
     assert {"polars", "sklearn", "scipy", "data", "mechanisms"} <= whole
     (root / "private.csv").unlink()
     for command in ("check", "run"):
-        assert loaded_by(command, root) <= looking | {"data"}  # which files a name means: no table is read
+        assert rooms_of(command, root) <= looking | {"data"}  # which files a name means: no table is read
     (root / "quorate.toml").write_text("[data]\nprivte = 1")
     for command in ("check", "run", "status"):
-        assert loaded_by(command, root) <= looking
+        assert rooms_of(command, root) <= looking
 
 
 def test_help_lists_every_command_and_every_exit_code_and_the_version_is_told(cli):

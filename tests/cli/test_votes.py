@@ -30,8 +30,7 @@ def file(tmp_path):
 
 
 def release(cli, file, out, *more):
-    arguments = ("votes", "release", file, *CLASSES, "--epsilon", 2, "--delta", 1e-5, "--out", out, *more, "--json")
-    return json.loads(cli.ok(*arguments))
+    return cli.json("votes", "release", file, *CLASSES, "--epsilon", 2, "--delta", 1e-5, "--out", out, *more)
 
 
 def test_a_release_says_what_the_owner_states(cli, file, tmp_path):
@@ -140,8 +139,7 @@ def test_no_vote_and_no_data_dependent_figure_is_ever_shown(file, tmp_path):
 @pytest.mark.heavy
 def test_an_analysis_says_what_holds_for_any_votes_and_where_the_rest_is(cli, file, tmp_path):
     out = tmp_path / "out"
-    said = cli.ok("votes", "analyse", file, *CLASSES, "--delta", 1e-5, "--out", out, *FIELDS, "--json")
-    shown = json.loads(said)
+    shown = cli.json("votes", "analyse", file, *CLASSES, "--delta", 1e-5, "--out", out, *FIELDS)
     assert set(shown) == {"queries", "n_teachers", "mechanism", "delta", "data_independent_epsilon", "analysis"}
     secret = json.loads(Path(shown["analysis"]).read_text())
     assert "not for release" in secret["note"]
@@ -159,8 +157,8 @@ def test_a_folder_of_votes_is_opened_to_a_larger_budget(cli, file, tmp_path):
     assert "quorate init" not in said
     again = ("votes", "release", file, *CLASSES, "--epsilon", 2, "--delta", 1e-5, "--out", out, "--set", "sigma=400")
     assert cli(*again)[0] == 3  # nothing is left
-    told = cli.ok("ledger", "open", out, "--raise-budget", why, "--epsilon", 4, "--delta", 2e-5, "--json")
-    assert json.loads(told)["budget"] == {"epsilon": 4.0, "delta": 2e-5, "composition": "sum"}
+    told = cli.json("ledger", "open", out, "--raise-budget", why, "--epsilon", 4, "--delta", 2e-5)
+    assert told["budget"] == {"epsilon": 4.0, "delta": 2e-5, "composition": "sum"}
     cli.ok(*again)
     assert charges(out) == 2
 

@@ -17,6 +17,9 @@ from quorate.ledger import Ledger
 
 PUBLISHED = {"labels.csv", "guarantee.json", "facts.json", "model_card.md", "report.html", "student.skops"}
 DIRECT = {"method.by": "direct", "data.n_records": 400, "method.rounds": 4}
+AGE_AND_BMI = {"schema.age": [0, 120], "schema.bmi": [10, 60]}
+WARD = {"schema.ward": ["north", "south", "west"]}
+WITHOUT_POOL = {**DIRECT, "data.public": None, **AGE_AND_BMI, **WARD}
 SETTINGS = {
     "data": {"private": "private.csv", "public": "public.csv", "label": "ill", "classes": ["no", "yes"]},
     "budget": {"epsilon": 4.0, "delta": 1e-5},
@@ -80,6 +83,12 @@ def write_run(root, n=400, m=150, **changes):
 def make_run(tmp_path):
     """Return ``make(name="run", n=400, m=150, **{"section.key": value})``; see :func:`write_run`."""
     return lambda name="run", n=400, m=150, **changes: write_run(tmp_path / name, n, m, **changes)
+
+
+@pytest.fixture
+def make_direct(make_run):
+    """``make_run`` for the direct method, with four rounds and few public rows."""
+    return lambda name="run", *, m=60, **changes: make_run(name, m=m, **{**DIRECT, **changes})
 
 
 @pytest.fixture(scope="session")
@@ -232,8 +241,8 @@ class Cli:
         return stop.value.code, Said(seen.out), Said(seen.err)
 
     def json(self, *arguments):
-        """Return what a command says to programs."""
-        return json.loads(self(*arguments, "--json")[1])
+        """Return what a command that succeeds says to programs."""
+        return json.loads(self.ok(*arguments, "--json"))
 
     def ok(self, *arguments):
         """Return what a command prints that succeeds."""

@@ -84,10 +84,15 @@ def test_price_and_noise_are_those_of_the_cap_whatever_is_asked(rows):
     assert sorted(fits[1].queries_.tolist()) == fits[2].queries_.tolist()
 
 
+@pytest.fixture(scope="module")
+def stopped(rows):
+    """A fit whose strategy stops after thirty of a hundred, which tests only read."""
+    return fitted(rows, Few(100))
+
+
 @pytest.mark.several_fits
-def test_what_was_read_after_the_fact_stands_apart_from_the_guarantee(rows):
-    clf = fitted(rows, Few(100))
-    found = clf.ex_post_epsilon_
+def test_what_was_read_after_the_fact_stands_apart_from_the_guarantee(rows, stopped):
+    clf, found = stopped, stopped.ex_post_epsilon_
     assert found is not None
     assert 0 < found < 0.75 * clf.guarantee_.epsilon
     assert clf.guarantee_.epsilon == fitted(rows, 100).guarantee_.epsilon
@@ -100,9 +105,8 @@ def test_what_was_read_after_the_fact_stands_apart_from_the_guarantee(rows):
     assert Facts.from_json(facts.to_json()) == facts
 
 
-def test_no_reader_can_take_the_one_for_the_other(rows):
-    clf = fitted(rows, Few(100))
-    facts = clf.facts()
+def test_no_reader_can_take_the_one_for_the_other(stopped):
+    facts = stopped.facts()
     text = render_text(facts)
     lines = [line for line in text.splitlines() if "ε ≤" in line]
     assert lines[0].startswith("guarantee   ε ≤ 4,")
@@ -114,7 +118,7 @@ def test_no_reader_can_take_the_one_for_the_other(rows):
     page = render_html(facts)
     assert "Read after the fact, not the guarantee" in page
     assert "30 of at most 100 answers were drawn" in page
-    pair = ex_post_delta(clf.recipe_.mechanism, cap=100, delta=1e-5)
+    pair = ex_post_delta(stopped.recipe_.mechanism, cap=100, delta=1e-5)
     assert 1e-5 < pair < 2e-5
     assert f"for the runs for which none is, it holds at δ = {at_most(pair)}." in page
     assert "at most 100 of the public rows, chosen by Few" in page
@@ -219,12 +223,6 @@ def test_what_cannot_be_asked_is_refused_before_anything_is_charged(rows, querie
 ACTIVE = {"mechanism.queries": 60, "mechanism.strategy": "margin"}
 
 
-def test_the_internal_report_of_an_active_run_names_the_control(finished_run, cli):
-    root = finished_run(**ACTIVE)
-    assert cli("report", root, "--edition", "internal")[0] == 0
-    assert "random subset of the same size" in (root / "private" / "report-internal.html").read_text()
-
-
 @pytest.mark.quick
 def test_the_default_strategy_is_a_random_subset_and_says_nothing(make_run):
     found = check(load_run(make_run(**{"mechanism.queries": 60, "mechanism.strategy": "random"}))).found
@@ -266,10 +264,8 @@ def test_a_finished_run_may_be_asked_what_its_strategy_left_and_an_unfinished_on
     again = ask(stopping(root), root / "some.csv")
     assert (again.answers, again.left) == (found.answers, found.left)
     before = labels(root)
-    later = execute(
-        stopping(root), command="quorate run"
-    )  # the labels are read again; later answers are not among them
-    assert labels(root) == before
+    later = execute(stopping(root), command="quorate run")
+    assert labels(root) == before  # which are read again; later answers are not among them
     assert later.spending.answers_left == found.left
     assert later.spending.ex_post.epsilon > made.spending.ex_post.epsilon
 

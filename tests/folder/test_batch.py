@@ -87,11 +87,16 @@ def test_an_open_private_folder_is_closed_before_anything_is_written_there(make_
 
 def test_a_finished_run_again_and_another_student_of_it_charge_and_draw_nothing(finished):
     before, settings = (labels(finished), history(finished)), finished / "quorate.toml"
-    run(finished)
+    first, text = run(finished), settings.read_text()
     assert (labels(finished), history(finished)) == before
-    settings.write_text(settings.read_text() + '\n[student]\nmodel = "forest"\n')
-    assert run(finished).setup.student == "RandomForestClassifier"
-    assert (labels(finished), history(finished)) == before
+    for student, name in (
+        ('model = "forest"', "RandomForestClassifier"),
+        ('method = "values"\nmodel = "shares"', "LogisticRegression (VoteShareStudent)"),
+    ):
+        settings.write_text(f"{text}\n[student]\n{student}\n")
+        facts = run(finished)
+        assert (facts.setup.student, facts.answers, facts.guarantee) == (name, first.answers, first.guarantee)
+        assert (labels(finished), history(finished)) == before
 
 
 def test_a_teacher_of_ones_own_is_found_beside_the_settings(make_run, cli):
@@ -107,8 +112,7 @@ def test_a_teacher_of_ones_own_is_found_beside_the_settings(make_run, cli):
         "                                   (FunctionTransformer(as_it_is), ['age', 'bmi']))\n"
         "    return make_pipeline(read, DecisionTreeClassifier(max_depth=3))\n"
     )
-    told = cli.ok("run", root, "--json")
-    facts = Facts.from_json(told)
+    facts = Facts.from_json(cli.ok("run", root, "--json"))
     assert facts.setup.teacher == "ColumnTransformer → DecisionTreeClassifier"
     assert facts.answers.answered == 150
 

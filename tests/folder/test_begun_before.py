@@ -31,11 +31,16 @@ from quorate.voting import flow
 pytestmark = pytest.mark.mostly_heavy
 
 
+def settled_before(then, **before):
+    """Let runs be what an earlier version made of their settings."""
+    settled = batch._config
+    then.setattr(batch, "_config", lambda *given: replace(settled(*given), **before))
+
+
 def begun(root, monkeypatch, **before):
     """Begin a run as an earlier version read its settings, up to its student; return what its ledger holds."""
     with monkeypatch.context() as then:
-        settled = batch._config
-        then.setattr(batch, "_config", lambda *given: replace(settled(*given), **before))
+        settled_before(then, **before)
         then.setattr(flow, "teach", interrupted)
         with pytest.raises(KeyboardInterrupt):
             execute(load_run(root, try_models=before.get("try_models", True)), command="quorate run")
@@ -70,8 +75,7 @@ def test_where_both_tables_are_written_alike_a_run_begun_before_is_the_same_run(
     root = make_run()
     now = load_run(root)
     with monkeypatch.context() as then:
-        settled = batch._config
-        then.setattr(batch, "_config", lambda *given: replace(settled(*given), words_as_written=True))
+        settled_before(then, words_as_written=True)
         before = load_run(root)
     assert now.task.inputs.kinds.words
     assert not before.task.inputs.kinds.words
@@ -151,9 +155,6 @@ def test_a_run_of_other_teachers_has_one_key_either_way(tmp_path):
     edit(root, "[teachers]", '[teachers]\nmodel = "forest"')
     keys = {load_run(said_of(root, batched)).charge_key for batched in ("true", "false", None)}
     assert len(keys) == 1
-
-
-# --- a direct run killed at any moment: one charge, no round drawn twice, the model that of stored rounds ------------
 
 
 PURPOSE = "gradient round"

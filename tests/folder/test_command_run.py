@@ -15,7 +15,6 @@ from quorate.folder.folder import RunFolder
 from quorate.folder.methods import execute
 from quorate.folder.settings import read_settings
 from quorate.folder.status import _votes_stored
-from quorate.ledger import Budget, Ledger
 
 pytestmark = pytest.mark.mostly_heavy
 
@@ -23,10 +22,10 @@ IN_TWO_STEPS = """
 import csv, pathlib, sys
 step, *paths = sys.argv[1:]
 if step == "train":
-    with open({calls!r}, "a") as calls:
+    with open(pathlib.Path(__file__).with_name("calls"), "a") as calls:
         calls.write("train\\n")
     rows = list(csv.DictReader(open(paths[0])))
-    ages = {{label: [float(row["age"]) for row in rows if row["label"] == label] for label in ("no", "yes")}}
+    ages = {label: [float(row["age"]) for row in rows if row["label"] == label] for label in ("no", "yes")}
     middle = sum(sum(each) / len(each) for each in ages.values()) / 2
     pathlib.Path(paths[1], "cut").write_text(str(middle))
 else:
@@ -37,13 +36,19 @@ else:
 """
 
 
-def command_run(make_run, **changes):
-    root = make_run(**{
-        "teachers.command": [sys.executable, "-S", "-E", "teach.py"], "teachers.keeps_model": True, "teachers.count": 6,
-        "mechanism.online_answers": 3, **changes,
-    })  # fmt: skip
-    (root / "teach.py").write_text(IN_TWO_STEPS.format(calls=str(root / "calls")), encoding="utf-8")
+COUNT = 6
+
+
+def taught_by(program, make_run, **changes):
+    """A run whose teachers are a command that runs this program."""
+    command = [sys.executable, "-S", "-E", "teach.py"]
+    root = make_run(**{"teachers.command": command, "teachers.count": COUNT, **changes})
+    (root / "teach.py").write_text(program, encoding="utf-8")
     return root
+
+
+def in_two_steps(make_run):
+    return taught_by(IN_TWO_STEPS, make_run, **{"teachers.keeps_model": True, "mechanism.online_answers": 3})
 
 
 def trained(root):
@@ -51,7 +56,7 @@ def trained(root):
 
 
 def test_a_run_asks_a_command_and_asks_it_again_later_without_training(make_run):
-    root = command_run(make_run)
+    root = in_two_steps(make_run)
     made = execute(load_run(root), command="test")
 
     assert any("a call of a command" in each for each in made.guarantee.caveats)
@@ -77,14 +82,11 @@ with open(sys.argv[3], "w") as votes:
     for row in csv.DictReader(open(sys.argv[2])):
         votes.write("yes\\n" if float(row["age"]) > middle else "no\\n")
 """
-COUNT = 6
 
 
 def trained_anew(make_run, **changes):
     """A run whose teachers are calls that leave nothing but votes, and that is known by its key already."""
-    command = [sys.executable, "-S", "-E", "teach.py"]
-    root = make_run(**{"teachers.command": command, "teachers.count": COUNT, **changes})
-    (root / "teach.py").write_text(ANEW, encoding="utf-8")
+    root = taught_by(ANEW, make_run, **changes)
     load_run(root)
     (root / "calls").write_text("")  # without the rehearsal's
     return root
@@ -109,7 +111,7 @@ def broken_off(root, at):
 @pytest.mark.parametrize("keeps_model", [False, True])
 def test_training_is_told_where_it_is_done(make_run, cli, keeps_model):
     """A call that trains and votes at once has trained nothing while rows are dealt out."""
-    root = command_run(make_run, **{"teachers.keeps_model": True}) if keeps_model else trained_anew(make_run)
+    root = in_two_steps(make_run) if keeps_model else trained_anew(make_run)
     _, _, said = cli("run", root)
     assert ("training teachers (6)" in said, "counting votes (6)" in said) == (keeps_model, keeps_model)
     assert ("dealing out rows (6)" in said, "training and voting (6)" in said) == (not keeps_model, not keeps_model)
@@ -205,20 +207,6 @@ def test_a_call_that_fails_is_kept_as_an_abstention_and_not_made_a_third_time(ma
     assert len(seeds(root)) == 2 * COUNT
     _, _, content = (root / "private" / "votes.stage").read_bytes().partition(b"\n")
     assert np.load(io.BytesIO(content)).sum() == 0
-
-
-@pytest.mark.quick
-def test_status_does_not_count_units(make_run, cli):
-    root = make_run(**{"teachers.partition": "unit", "teachers.count": None, "data.n_records": 400})
-    Ledger(root / "ledger.db", budget=Budget(4.0, 1e-5)).close()
-    (root / "private").mkdir()
-    (root / "private" / "called-00000.stage").write_bytes(b"x")
-    for part in range(0, 448, 64):
-        (root / "private" / f"teachers-{part:05d}.stage").write_bytes(b"x")
-    said = cli("status", root)[1]
-    assert "· votes\n" in said
-    assert "· teachers\n" in said
-    assert cli.json("status", root)["teachers_stored"] == 0
 
 
 @pytest.mark.default_cases(3)

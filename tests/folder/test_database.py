@@ -2,7 +2,7 @@
 
 import sqlite3
 import time
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -37,18 +37,26 @@ def on(server, query):
     return DatabaseQuery(f"postgresql://quorate@/postgres?host={server.folder}", query, "[data] private", Path())
 
 
+@contextmanager
+def clinic(folder):
+    """An SQLite database that is made or changed."""
+    with closing(sqlite3.connect(folder / "clinic.db")) as made, made:
+        yield made
+
+
+def in_clinic(folder, query):
+    return DatabaseQuery("sqlite:///clinic.db", query, "[data] private", folder)
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def asked(request, tmp_path):
     """Return ``asked(query) -> DatabaseQuery`` of a database with :data:`ROWS`."""
-    if request.param == "sqlite":
-        with closing(sqlite3.connect(tmp_path / "clinic.db")) as made:
-            made.execute(MAKE)
-            made.executemany("insert into visits values (?, ?, ?, ?, ?, ?)", ROWS)
-            made.commit()
-        url = "sqlite:///clinic.db"
-    else:
+    if request.param == "postgresql":
         return partial(on, request.getfixturevalue("server"))
-    return lambda query: DatabaseQuery(url, query, "[data] private", tmp_path)
+    with clinic(tmp_path) as made:
+        made.execute(MAKE)
+        made.executemany("insert into visits values (?, ?, ?, ?, ?, ?)", ROWS)
+    return partial(in_clinic, tmp_path)
 
 
 @pytest.mark.heavy
@@ -81,14 +89,14 @@ ODD = [None, "", " ", "é", "z", "10", "9", 10, 9, 2.5, -1, 1e300, float("inf"),
 def test_rows_of_a_query_without_an_order_come_in_that_of_their_texts(tmp_path):
     """The database puts them in order, so that no more than some are held: as a sort of all texts would."""
     rng = np.random.default_rng(0)
-    with closing(sqlite3.connect(tmp_path / "clinic.db")) as made, made:
+    with clinic(tmp_path) as made:
         made.execute("create table odd (a, `it's b`, [c`d])")
         made.executemany(
             "insert into odd values (?, ?, ?)", [[ODD[at] for at in rng.integers(0, 16, 3)] for _ in "x" * 500]
         )
         made.execute("insert into odd values (cast(x'ff41' as text), 1, 2)")  # which is no text of UTF-8
-    rows = DatabaseQuery("sqlite:///clinic.db", "select * from odd order by rowid", "[data] private", tmp_path).cells()
-    unordered = DatabaseQuery("sqlite:///clinic.db", "select * from odd", "[data] private", tmp_path)
+    rows = in_clinic(tmp_path, "select * from odd order by rowid").cells()
+    unordered = in_clinic(tmp_path, "select * from odd")
     assert unordered.cells().equals(rows.sort(rows.columns, nulls_last=True))
     assert not unordered.cells().equals(rows)
 
@@ -234,7 +242,7 @@ def test_the_private_query_as_the_public_one_is_refused(make_run, cli):
     ids=repr,
 )
 def test_an_error_of_a_driver_is_one_line_that_quotes_nothing(error, kind, said, tmp_path):
-    query = DatabaseQuery("sqlite:///clinic.db", "select 1", "[data] private", tmp_path)
+    query = in_clinic(tmp_path, "select 1")
     with pytest.raises(kind, match=said) as refused, query._refusing():
         raise error
     assert "O'Hara" not in str(refused.value)
@@ -262,26 +270,8 @@ def test_a_connection_that_is_lost_and_what_a_database_says_of_a_cell_are_one_li
     assert refusal.value.__suppress_context__
 
 
-@pytest.mark.default_cases(3)
-@pytest.mark.parametrize(
-    "query",
-    [
-        "insert into visits (id) values (9) returning id",
-        "delete from visits",
-        "create table other (id integer)",
-        "select 1; delete from visits",
-        "with gone as (delete from visits returning *) select * from gone",
-    ],
-)
-def test_a_query_that_writes_fails_and_nothing_is_written(asked, query):
-    for read in (asked(query).names, asked(query).cells):
-        with pytest.raises(InvalidParameter, match=r"does more than read|more than one statement|is no SQL") as refusal:
-            read()
-        assert "\n" not in str(refusal.value)
-    assert asked("select * from visits").cells().height == 3
-
-
 NOT_SQL = "is no SQL that the database understands"
+WRITES = ("does more than read, and is not run", "is more than one statement; write one statement", NOT_SQL)
 WRONG = [
     ("select * from wisits", "names a table that is not there"),
     ("select ages from visits", "names a column that is not there"),
@@ -290,20 +280,27 @@ WRONG = [
     ("selec * from visits", NOT_SQL),
     ("select * from visits where", NOT_SQL),
     ("select 1; select 2", "is more than one statement; write one statement"),
-    ("insert into visits (id) values (9)", "does more than read, and is not run"),
-    ("drop table visits", "does more than read, and is not run"),
+    ("insert into visits (id) values (9)", WRITES[0]),
+    ("drop table visits", WRITES[0]),
+    ("insert into visits (id) values (9) returning id", *WRITES),
+    ("delete from visits", *WRITES),
+    ("create table other (id integer)", *WRITES),
+    ("select 1; delete from visits", *WRITES),
+    ("with gone as (delete from visits returning *) select * from gone", *WRITES),
 ]
 
 
-@pytest.mark.default_cases(4)
-@pytest.mark.parametrize(("query", "told"), WRONG)
-def test_what_is_wrong_with_a_query_is_said(asked, query, told):
+@pytest.mark.default_cases(14)
+@pytest.mark.parametrize(("query", "told"), [(query, told) for query, *told in WRONG], ids=[each[0] for each in WRONG])
+def test_what_is_wrong_with_a_query_is_said_and_nothing_is_written(asked, query, told):
     for read in (asked(query).names, asked(query).cells):
         with pytest.raises(InvalidParameter) as refusal:
             read()
-        assert str(refusal.value).startswith(f"the query of [data] private {told}")
+        assert str(refusal.value).startswith(tuple(f"the query of [data] private {each}" for each in told))
+        assert "\n" not in str(refusal.value)
         assert refusal.value.__cause__ is None
         assert refusal.value.__suppress_context__
+    assert asked("select * from visits").cells().height == 3
 
 
 def test_what_one_may_not_read_is_said(server, tmp_path):
@@ -316,7 +313,7 @@ def test_what_one_may_not_read_is_said(server, tmp_path):
 def test_a_file_that_is_no_database_is_said_to_be_none(tmp_path):
     (tmp_path / "clinic.db").write_text("id,ill\n" * 200)
     with pytest.raises(PreconditionFailed, match=r"clinic\.db, which is no SQLite database"):
-        DatabaseQuery("sqlite:///clinic.db", "select 1 from v", "[data] private", tmp_path).names()
+        in_clinic(tmp_path, "select 1 from v").names()
 
 
 def test_why_a_server_does_not_let_one_in_is_said(server, tmp_path, monkeypatch):
@@ -348,11 +345,11 @@ def test_why_a_server_does_not_let_one_in_is_said(server, tmp_path, monkeypatch)
 
 
 def test_sqlite_attaches_and_changes_nothing(tmp_path):
-    with closing(sqlite3.connect(tmp_path / "clinic.db")) as made:
+    with clinic(tmp_path) as made:
         made.execute(MAKE)
     for query in (f"attach database '{tmp_path / 'new.db'}' as other", "pragma journal_mode = wal", "vacuum"):
         with pytest.raises(InvalidParameter):
-            DatabaseQuery("sqlite:///clinic.db", query, "[data] private", tmp_path).cells()
+            in_clinic(tmp_path, query).cells()
     assert not (tmp_path / "new.db").exists()
 
 
@@ -426,11 +423,10 @@ def test_a_server_that_is_not_there_is_one_line(tmp_path):
 @pytest.mark.heavy
 def test_a_query_is_told_of_as_a_query_and_not_as_a_file(make_run, cli):
     def said(verb, name, query, **how):
-        root = make_run(name, **{**how, "data.private": "sqlite:///c.db", "data.private_query": query})
-        with closing(sqlite3.connect(root / "c.db")) as made:
+        root = make_run(name, **{**how, "data.private": "sqlite:///clinic.db", "data.private_query": query})
+        with clinic(root) as made:
             made.execute("create table v (age integer, bmi real, ward text, ill text)")
             made.execute("insert into v values (40, 20.5, 'north', 'yes')")
-            made.commit()
         _, out, err = cli(verb, root)
         return " ".join((out + err).split())
 
@@ -446,27 +442,22 @@ def test_a_query_is_told_of_as_a_query_and_not_as_a_file(make_run, cli):
 @pytest.mark.heavy
 @pytest.mark.parametrize("how", [{}, {"data.unit": "patient_id"}, DIRECT], ids=["votes", "persons", "direct"])
 def test_a_run_reads_all_tables_from_a_database_and_goes_on(how, make_run, cli):
-    queries = {
-        f"data.{name}_query": f"select * from {name}{'' if 'data.unit' in how else ' order by rowid'}"
-        for name in ("private", "public", "evaluation")
-    }
-    urls = {f"data.{name}": "sqlite:///clinic.db" for name in ("private", "public", "evaluation")}
-    root = make_run(**{**how, **urls, **queries})
-    with closing(sqlite3.connect(root / "clinic.db")) as made:
-        for name in ("private", "public", "evaluation"):
+    names, order = ("private", "public", "evaluation"), "" if "data.unit" in how else " order by rowid"
+    queries = {f"data.{name}_query": f"select * from {name}{order}" for name in names}
+    root = make_run(**{**how, **{f"data.{name}": "sqlite:///clinic.db" for name in names}, **queries})
+    with clinic(root) as made:
+        for name in names:
             rows = pl.read_csv(root / f"{name}.csv")
             made.execute(f"create table {name} ({', '.join(rows.columns)})")
             made.executemany(f"insert into {name} values ({', '.join('?' * rows.width)})", rows.rows())
             (root / f"{name}.csv").unlink()
-        made.commit()
     assert cli("check", root)[0] == 0
     assert "accuracy" in cli.ok("run", root)
-    with closing(sqlite3.connect(root / "clinic.db")) as made:  # the same rows, somewhere else in the file
-        if "data.unit" in how:
+    if "data.unit" in how:
+        with clinic(root) as made:  # the same rows, somewhere else in the file
             made.execute("create table moved as select * from private order by age")
             made.execute("drop table private")
             made.execute("alter table moved rename to private")
-            made.commit()
     before = (root / "ledger.db").read_bytes()
     assert cli("run", root)[0] == 0
     assert (root / "ledger.db").read_bytes() == before

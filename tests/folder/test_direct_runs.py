@@ -28,12 +28,6 @@ from quorate.release.charge import GRADIENT_ROUND, LABEL
 pytestmark = pytest.mark.mostly_heavy
 
 
-@pytest.fixture
-def make_direct(make_run):
-    """``make_run`` for the direct method, with four rounds."""
-    return lambda name="run", *, m=60, **changes: make_run(name, m=m, **{**DIRECT, **changes})
-
-
 def keys_of(tree):
     """The form of a JSON value: its keys and the lengths of its lists, and no value."""
     if isinstance(tree, dict):
@@ -54,9 +48,8 @@ def test_a_score_on_private_rows_is_left_out_and_the_owner_alone_is_told(make_di
     assert (code, "score was left out" in out + err) == (0, False)
     run(plain)
     for each in (root, said_json):
-        assert [file.name for file in sorted((each / "public").iterdir())] == [
-            file.name for file in sorted((plain / "public").iterdir())
-        ]
+        names, plain_names = ({file.name for file in (one / "public").iterdir()} for one in (each, plain))
+        assert names == plain_names
         found, wanted = (json.loads((one / "public" / "facts.json").read_text()) for one in (each, plain))
         assert found["utility"] == wanted["utility"]
         for published in (each / "public").glob("*.json"):
@@ -136,20 +129,16 @@ def test_lost_coordinates_that_come_out_in_other_bits_are_refused_and_not_charge
     root = finished_run(m=60, **DIRECT, **{"budget.composition": "zcdp", "run.epsilon": 0.5})  # a second charge fits
     (stage,) = (root / "private").glob("coordinates-*.stage")
     stage.unlink()
-    monkeypatch.setattr(Spectrum, "of", other_bits(Spectrum.of))
-    for command in ("check", "run"):
-        assert "last bits differ" in cli.refused(4, command, root).words
-    assert charges(root) == 1
+    of = Spectrum.of
 
-
-def other_bits(of):
-    """The same eigenpairs, but for the last bit of each direction: what another number of threads gives."""
-
-    def moved(features):
+    def moved(features):  # but for the last bit of each direction the same: what another number of threads gives
         spectrum = of(features)
         return Spectrum(spectrum.values, np.nextafter(spectrum.vectors, np.inf))
 
-    return moved
+    monkeypatch.setattr(Spectrum, "of", moved)
+    for command in ("check", "run"):
+        assert "last bits differ" in cli.refused(4, command, root).words
+    assert charges(root) == 1
 
 
 def test_there_is_nothing_to_ask_and_no_internal_edition(finished_run, cli):
@@ -365,8 +354,8 @@ def test_a_direct_run_speaks_of_the_unit_that_its_ids_name(make_direct, cli):
         settings.replace("[data]", '[data]\nunit_name = "guest"').replace('unit = "patient_id"\n', "")
     )
     assert "[data] unit is missing" in cli("check", root)[2]
-    out = " ".join(out.split())
-    assert "one patient adds to the sum a vector whose length is at most" in " ".join(out.split())
+    out = out.words
+    assert "one patient adds to the sum a vector whose length is at most" in out
     assert "divided by the number of patients, n₀" in out
     assert "the number of patients was read off private.csv" in out
     assert "labels, ids and cells of private.csv are NOT checked" in out

@@ -5,7 +5,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from tests.folder.conftest import DIRECT, charges
+from tests.folder.conftest import AGE_AND_BMI, DIRECT, WARD, WITHOUT_POOL, charges
 from tests.folder.test_refusals import one_line
 
 from quorate.errors import InvalidParameter, QuorateError, named, naming
@@ -188,15 +188,11 @@ def test_what_names_no_column_is_refused_before_a_method_is_chosen_by_a_rehearsa
         planned.settings_to_run(settings_of(root))
 
 
-# --- what goes with no other setting, or with no table: one line that names the key, and nothing is charged -----------
-
 DECLARED = {"data.n_records": 400}
 PROMPT = {"teachers.endpoint": "http://127.0.0.1:9/v1", "teachers.model": "toy:8b", "teachers.shots": 4}
 SQLITE = {"data.private": "sqlite:///c.db"}
 OF_NUMBER = {**NUMBER, **OPEN, "data.target": "bmi"}
 NO_POOL = {**DIRECT, "data.public": None}
-AGE_AND_BMI = {"schema.age": [0, 120], "schema.bmi": [10, 60]}
-WARD = {"schema.ward": ["north", "south", "west"]}
 SHARE = {"data.evaluation": "evaluation.csv", "data.calibration_of_evaluation": 0.5}
 HELD_OUT = {"data.n_records": 1_200, "data.calibration_share": 0.4}
 INTERACTIVE = {"mechanism.name": "InteractiveNoisyMax", "mechanism.threshold": 8.0}
@@ -217,10 +213,7 @@ WRONG_SETTINGS = {
         ({"mechanism.name": "NoisyCount"}, 'did you mean "NoisyCounts"?'),
         ({"mechanism.queries": 151}, "[mechanism] queries = 151 but the pool has 150 distinct points"),
         ({"mechanism.strategy": "margin"}, "queries = 300"),
-        (
-            {"mechanism.queries": 900, "mechanism.strategy": "margin"},
-            "Margin asks 900 queries ([mechanism] queries), ",
-        ),
+        ({"mechanism.queries": 900, "mechanism.strategy": "margin"}, "Margin asks 900 queries ([mechanism] queries), "),
         (
             {"mechanism.name": "StableSparseVector", "mechanism.cutoff": 200, "mechanism.queries": 100},
             "[mechanism] cutoff must be at most the number of queries, which is 100, got 200; no more can be declined",
@@ -321,10 +314,7 @@ WRONG_SETTINGS = {
         ({**OF_NUMBER, "method.by": "votes", "method.rounds": 9}, "[method] rounds is for the direct method"),
         ({**OF_NUMBER, "method.by": "direct", "teachers.count": 50}, "[teachers] count is for votes of teachers"),
         ({**OF_NUMBER, "mechanism.online_answers": 50}, "[mechanism] online_answers is for votes for classes"),
-        (
-            {**OF_NUMBER, "data.public": None, "method.by": "votes", "schema.age": [0, 1]},
-            "[data] public is required",
-        ),
+        ({**OF_NUMBER, "data.public": None, "method.by": "votes", "schema.age": [0, 1]}, "[data] public is required"),
         ({**OF_NUMBER, "student.decision_threshold": 0.2}, "decision_threshold"),
         # a schema in the place of public rows
         (NO_POOL, "public is required, or a [schema]"),
@@ -332,24 +322,21 @@ WRONG_SETTINGS = {
         *(({"schema.age": [0, 120], "method.by": by, **OPEN}, "[schema]") for by in ("votes", "auto")),
         ({**NO_POOL, **AGE_AND_BMI, "schema.ward": ["north", 3]}, "'ward'"),
         *(
-            ({**NO_POOL, **AGE_AND_BMI, **WARD, "schema.age": declared}, told)
+            ({**WITHOUT_POOL, "schema.age": declared}, told)
             for declared, told in (("?", "still open"), ([5, 1], "'age'"), ("text", "drop"))
         ),
         *(
-            ({**NO_POOL, **AGE_AND_BMI, **WARD, **more}, f"which is the {what}; leave it out of [schema]")
+            ({**WITHOUT_POOL, **more}, f"which is the {what}; leave it out of [schema]")
             for more, what in (
                 ({"schema.ill": ["no", "yes"]}, "label"),
                 ({"schema.patient_id": "number", "data.unit": "patient_id"}, "unit"),
             )
         ),
-        ({**NO_POOL, **AGE_AND_BMI, **WARD, "method.feature_map": "trees"}, "feature_map"),
-        ({**NO_POOL, **AGE_AND_BMI, **WARD, "method.feature_map": "kernels", "method.marginals": 0}, "feature_map"),
-        ({**NO_POOL, **AGE_AND_BMI, **WARD, "method.text": ["ward"]}, "public pool"),
-        ({**NO_POOL, **AGE_AND_BMI, **WARD, "data.categorical": ["wart"]}, "[data] categorical says what columns of"),
-        (
-            {**NO_POOL, **AGE_AND_BMI, **WARD, "data.public_query": "select 1"},
-            "[data] public_query is put to a",
-        ),
+        ({**WITHOUT_POOL, "method.feature_map": "trees"}, "feature_map"),
+        ({**WITHOUT_POOL, "method.feature_map": "kernels", "method.marginals": 0}, "feature_map"),
+        ({**WITHOUT_POOL, "method.text": ["ward"]}, "public pool"),
+        ({**WITHOUT_POOL, "data.categorical": ["wart"]}, "[data] categorical says what columns of"),
+        ({**WITHOUT_POOL, "data.public_query": "select 1"}, "[data] public_query is put to a"),
         ({**NO_POOL, "data.images": "scans", "schema.file": ["a", "b"]}, "[data] images needs [data] public"),
     ],
     4: [
@@ -369,7 +356,7 @@ WRONG_SETTINGS = {
         ({"teachers.count": "auto", "data.n_records": 10**9}, "the true number of"),
         ({**PROMPT, "teachers.text": "rview"}, "[teachers] text names 'rview'"),
         (
-            {**NO_POOL, **AGE_AND_BMI, **WARD, "schema.height": [0, 300]},
+            {**WITHOUT_POOL, "schema.height": [0, 300]},
             "private.csv lacks the column 'height' of [schema]; leave it out of [schema]",
         ),
         (

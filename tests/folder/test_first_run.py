@@ -192,15 +192,11 @@ def test_a_ledger_that_may_not_be_written_charges_nothing(finished_run, cli, mon
 SCALED = "private.csv looks scaled by what was fitted on all of its rows, and public.csv does not: columns 'age', 'bmi'"
 
 
-def scale_the_private_table(root):
-    numbers = [(pl.col(name) - pl.col(name).mean()) / pl.col(name).std(ddof=0) for name in ("age", "bmi")]
-    pl.read_csv(root / "private.csv").with_columns(numbers).write_csv(root / "private.csv")
-
-
 def test_a_scaler_in_front_of_the_private_table_is_told_to_the_owner_and_to_nobody_else(make_run, cli, caplog, recwarn):
     root = make_run()
     assert "scaled" not in cli("check", root)[1]
-    scale_the_private_table(root)
+    numbers = [(pl.col(name) - pl.col(name).mean()) / pl.col(name).std(ddof=0) for name in ("age", "bmi")]
+    pl.read_csv(root / "private.csv").with_columns(numbers).write_csv(root / "private.csv")
     out = cli.ok("check", root)
     assert SCALED in out.words
     assert "put the step into the teacher (a Pipeline)" in out.words
@@ -243,25 +239,21 @@ def test_a_direct_run_compares_no_ids(make_run, cli):
     direct = {"method.by": "direct", "method.rounds": 2, "data.unit": "patient_id", "data.n_records": 200}
     root = make_run(**direct)
     pl.read_csv(root / "public.csv").with_columns(patient_id=pl.lit("P0007")).write_csv(root / "public.csv")
-    assert (
-        "ids in column 'patient_id' of public.csv are NOT compared with those of private.csv"
-        in cli("check", root)[1].words
-    )
+    said = "ids in column 'patient_id' of public.csv are NOT compared with those of private.csv"
+    assert said in cli("check", root)[1].words
     for command in ("check", "run"):
         assert "carry ids" not in "".join(map(str, cli(command, root)))
 
 
 @pytest.mark.parametrize("by", ["votes", "direct"])
 def test_dates_as_text_are_pointed_out_by_the_public_table_alone(make_run, cli, by):
-
     def dated(name, there):
         root = make_run(name, **({"method.by": by} if by == "direct" else {}))
         for table, entry in (("private.csv", "01.03.2024"), ("public.csv", there)):
             rows = pl.read_csv(root / table)
             two = [entry, "30.11.2023" if "." in entry else "later"]
             rows.with_columns(seen=pl.Series(two * (len(rows) // 2))).write_csv(root / table)
-        assert cli("check", root)[0] == 0
-        return cli("check", root)[1]
+        return cli.ok("check", root)
 
     out = dated("dates", "01.03.2024")
     assert "Everything fits, with caution" in out

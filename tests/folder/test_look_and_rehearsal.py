@@ -4,18 +4,16 @@ import json
 
 import polars as pl
 import pytest
-from tests.folder.conftest import DIRECT as ROUNDS
-from tests.folder.conftest import charges, edit
+from tests.folder.conftest import DIRECT, charges, edit
 
 from quorate.run.look import Look, Names
-
-DIRECT = {"method.by": "direct", "data.n_records": 200, "method.rounds": 2}
 
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("method", ["direct", "votes"])
 def test_a_folder_is_looked_at_on_the_terminal_alone(make_run, cli, method):
-    root = make_run(m=60, **{**(DIRECT if method == "direct" else {}), "data.unit": "patient_id"})
+    how = {**DIRECT, "data.n_records": 200} if method == "direct" else {}
+    root = make_run(m=60, **how, **{"data.unit": "patient_id"})
     public = pl.read_csv(root / "public.csv")
     private = pl.read_csv(root / "private.csv")
     public.with_columns(patient_id=private["patient_id"][: len(public)]).write_csv(root / "public.csv")
@@ -88,21 +86,20 @@ def test_check_and_run_say_what_to_expect(make_run, cli):
     assert "\nexpected    accuracy " in out
     facts = json.loads((root / "public" / "facts.json").read_text())
     told = facts["utility"]["expected"]
-    assert [round(told[name], 4) for name in ("accuracy", "low", "high")] == [
-        expected[name] for name in ("accuracy", "low", "high")
-    ]
+    for name in ("accuracy", "low", "high"):
+        assert round(told[name], 4) == expected[name], name
     for page in ("report.html", "model_card.md"):
         assert "Expected before anything was spent: accuracy " in (root / "public" / page).read_text()
     assert "\nbaseline   accuracy " in cli("status", root)[1]
 
 
 @pytest.mark.heavy
-def test_a_rehearsal_needs_labelled_public_rows(make_run, cli):
-    err = cli.refused(2, "check", make_run(), "--rehearse")
-    assert "name a table of them: [data] evaluation" in err.words, err
-    direct = make_run("direct", **{"method.by": "direct"})
-    err = cli.refused(2, "check", direct, "--rehearse")
-    assert "name a table of them: [data] evaluation" in err.words, err
+def test_a_rehearsal_needs_labelled_public_rows_and_a_number_of_records(make_run, cli):
+    for by in ("votes", "direct"):
+        err = cli.refused(2, "check", make_run(by, **{"method.by": by}), "--rehearse")
+        assert "name a table of them: [data] evaluation" in err.words, err
+    err = cli.refused(2, "check", make_run(**{"data.evaluation": "evaluation.csv"}), "--rehearse")
+    assert "quorate: rehearsing needs the number of records; declare [data] n_records\n" in err
     labelled = make_run("labelled", **{"method.by": "direct"}, **WITH_LABELS)
     expected = cli.json("check", labelled)["expected"]
     assert 0 < expected["low"] <= expected["accuracy"] <= expected["high"] <= 1
@@ -132,16 +129,13 @@ def test_why_nothing_is_rehearsed_is_one_line(make_run, cli, changes, told):
     assert "  expect " not in cli.ok("check", root, "--no-rehearse")
 
 
-# --- what is hopeless is refused before a charge (each such set-up: tests/run/test_hopeless.py) ---------------------
-
-
 @pytest.mark.heavy
 @pytest.mark.parametrize("by", ["votes", "direct"])
 def test_a_folder_with_other_private_rows_is_told_the_same_byte_for_byte(by, make_run, cli):
     """Values, labels and, where it is declared, the number of rows: what programs and the report get of a check."""
     changes = {"method.by": by, "data.n_records": 400, "budget.epsilon": 12.0, "budget.delta": 0.01}
     if by == "direct":
-        changes |= ROUNDS
+        changes |= DIRECT
     root = make_run(**changes)
     before = cli("check", root, "--json")
     assert "epsilon-promises-little" in before[1]
@@ -177,9 +171,3 @@ def test_a_run_that_was_charged_goes_on_whatever_the_settings_say_now(finished_r
     edit(root, "allow_hopeless = true\n", "")
     assert cli("run", root)[0] == 0
     assert charges(root) == 1
-
-
-@pytest.mark.heavy
-def test_a_rehearsal_without_a_number_of_records_names_the_key(make_run, cli):
-    err = cli.refused(2, "check", make_run(**{"data.evaluation": "evaluation.csv"}), "--rehearse")
-    assert "quorate: rehearsing needs the number of records; declare [data] n_records\n" in err

@@ -319,9 +319,8 @@ def test_a_point_is_charged_once_by_whatever_door_it_comes(typed):
     run = quorate.load(typed)
     for table in (pandas_of(row), polars_of(row).to_arrow(), polars_of(written)):
         assert run.ask(table) == first.answers
-    assert (
-        ask(load_run(typed), polars_of({**row, "zoned": row["zoned"] + dt.timedelta(hours=1)})).left == first.left - 1
-    )
+    another = polars_of({**row, "zoned": row["zoned"] + dt.timedelta(hours=1)})
+    assert ask(load_run(typed), another).left == first.left - 1
 
 
 def test_what_is_published_says_what_each_column_holds_and_how_it_is_written(typed):

@@ -403,10 +403,8 @@ def test_votes_made_elsewhere_are_released_by_it(hospital, cli, tmp_path, monkey
     counts = np.random.default_rng(4).multinomial(40, [0.3, 0.7], size=20)
     pl.DataFrame(counts, schema=["no", "yes"]).write_csv("votes.csv")
     common = ("votes.csv", "--classes", "no,yes", "--delta", 1e-5, "--out", "out", "--mechanism", OWN)
-    said = cli.ok("votes", "analyse", *common, "--json")
-    assert json.loads(said)["data_independent_epsilon"] == pytest.approx(1.0, rel=1e-3)
-    said = cli.ok("votes", "release", *common, "--epsilon", 2.0, "--set", "handicap=1", "--json")
-    shown = json.loads(said)
+    assert cli.json("votes", "analyse", *common)["data_independent_epsilon"] == pytest.approx(1.0, rel=1e-3)
+    shown = cli.json("votes", "release", *common, "--epsilon", 2.0, "--set", "handicap=1")
     assert shown["epsilon"] == pytest.approx(2.0, rel=1e-3)
     assert len(statements(shown["caveats"])) == 1
     assert cli.json("votes", "release", *common, "--epsilon", 2.0, "--set", "handicap=1") == shown
@@ -435,8 +433,8 @@ def test_an_audit_of_a_run_attacks_it(make_own, cli):
 
 
 def test_audits_take_quorates_own_by_name_and_ask_for_its_noise(cli):
-    said = cli.ok("audit", "NoisyCounts", "--epsilon", 1.0, "--runs", 2000, "--seed", 0, "--json")
-    assert json.loads(said)["violated"] is False
+    found = cli.json("audit", "NoisyCounts", "--epsilon", 1.0, "--runs", 2000, "--seed", 0)
+    assert found["violated"] is False
     said = cli.refused(2, "audit", "NoisyCounts")
     assert "how much noise has NoisyCounts? Give --set sigma=..., or --epsilon" in said.words
     said = cli.refused(2, "audit", "--set", "sigma=3")

@@ -143,7 +143,7 @@ def test_the_number_of_units_has_to_be_declared(folder):
 def test_without_public_rows_nothing_else_is_asked_for_first(folder):
     without = TOML.replace("n_records = 5000\n", "").replace('public = "public.csv"\n', "")
     (folder / "quorate.toml").write_text(f"{without}\n[schema]\nage = [0, 120]\n")
-    with pytest.raises(InvalidParameter, match=r"\[data\] public names none.* quorate check "):
+    with pytest.raises(InvalidParameter, match=r"\[data\] public names none.* quorate check .* --look"):
         plan_folder(folder)
 
 
@@ -258,9 +258,6 @@ def test_where_nothing_is_gained_a_plan_recommends_no_run(folder):
     assert recommended(folder, replace(nothing, commonest=0.55)).startswith("Recommended: the direct method")
     cannot = replace(made, rows=(replace(made.first, cannot="too few"), *made.rows[1:]))
     assert "no row of votes or of the direct method can answer" in recommended(folder, cannot)
-
-
-# --- the one figure of a plan that is paid for: refused without a price, charged once, and told with its noise -------
 
 
 PAID = (

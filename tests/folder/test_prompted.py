@@ -73,16 +73,6 @@ def fitted(there):
     return clf.fit(pl.DataFrame({"review": PRIVATE}), LABELS, public=PublicPool(pl.DataFrame({"review": PUBLIC})))
 
 
-def test_a_classifier_with_prompts_for_teachers(there):
-    clf = fitted(there)
-    assert ENDPOINT_IS_STATED in clf.guarantee_.caveats
-    assert len(requests_for_votes(there)) == K * M
-    new = pl.DataFrame({"review": ["good fun film 5", "bad dull film 6"]})
-    assert set(clf.predict(new)) <= {"no", "yes"}
-    assert len(clf.ask(new)) == 2
-    assert len(requests_for_votes(there)) == K * (M + 2)
-
-
 @pytest.fixture
 def impatient(monkeypatch):
     """Repeat at once what is repeated."""
@@ -91,18 +81,24 @@ def impatient(monkeypatch):
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_question_that_finds_the_endpoint_gone_costs_nothing_and_is_asked_again(there):
+def test_a_question_to_a_classifier_of_prompts_that_finds_the_endpoint_gone_costs_nothing_and_is_asked_again(there):
     """Else noise on no votes would be drawn, charged, and remembered as the answer."""
     clf = fitted(there)
+    assert ENDPOINT_IS_STATED in clf.guarantee_.caveats
+    assert len(requests_for_votes(there)) == K * M
     new = pl.DataFrame({"review": ["good fun film 5", "bad dull film 6"]})
+    assert set(clf.predict(new)) <= {"no", "yes"}
     there.manner = BAD["always busy"]
     for _ in range(2):
         with pytest.raises(PreconditionFailed, match="has stopped answering") as refused:
             clf.ask(new)
         assert refused.value.charged == "nothing was charged"
     there.manner = well
+    there.asked.clear()
     told = clf.ask(new)
+    assert len(told) == 2
     assert clf.ask(new) == told  # from the memo, and both answers were left
+    assert len(requests_for_votes(there)) == K * 2
 
 
 def in_a_folder(root, url):

@@ -107,19 +107,15 @@ def test_a_public_folder_that_is_a_link_is_refused(run, cli, tmp_path):
     assert (code, "is a link or no folder" in told) == (4, True)
 
 
-@pytest.mark.heavy
-def test_the_same_command_writes_a_changed_public_side_anew_at_no_charge(run, cli, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "verb"), [("report.html", "report"), pytest.param("student.skops", "run", marks=pytest.mark.heavy)]
+)
+def test_what_was_changed_is_written_anew_at_no_charge_and_may_be_exported(run, cli, tmp_path, name, verb):
     before = (run / "ledger.db.anchor").read_bytes()
-    swap(run / "public" / "student.skops")
-    assert cli("run", run)[0] == 0
-    assert (run / "ledger.db.anchor").read_bytes() == before
-    assert cli("export", run, "--to", tmp_path / "out")[0] == 0
-
-
-def test_a_report_that_is_written_again_may_be_exported(run, cli, tmp_path):
-    swap(run / "public" / "report.html")
+    swap(run / "public" / name)
     assert cli("export", run, "--to", tmp_path / "refused")[0] == 4
-    assert cli("report", run)[0] == 0
+    assert cli(verb, run)[0] == 0
+    assert (run / "ledger.db.anchor").read_bytes() == before
     assert cli("export", run, "--to", tmp_path / "out")[0] == 0
 
 
@@ -229,9 +225,6 @@ def test_a_model_is_opened_and_a_damaged_file_is_refused_in_one_line(content):
     with pytest.raises(PreconditionFailed, match=r"^student.skops cannot be read; export it again$") as refused:
         opened(content(model()))
     assert refused.value.__cause__ is None
-
-
-# --- stages keyed by content ----------------------------------------------------------------------------------------
 
 
 KEY, OTHER = Secret(bytes(32)), Secret(bytes([1]) * 32)

@@ -284,11 +284,7 @@ def test_trees_of_lightgbm_that_answer_later_are_read_and_not_trained_again(make
     root = make_run(**{"n": 600, "teachers.model": "lightgbm", "mechanism.online_answers": 5})
     run(root)
     assert not list((root / "private").glob("counted-*.stage"))
-
-    def train(*_, **__):
-        raise AssertionError("teachers are trained again")
-
-    monkeypatch.setattr(kept_votes, "train_chunk", train)
+    monkeypatch.setattr(kept_votes, "train_chunk", lambda *_, **__: pytest.fail("teachers are trained again"))
     asked = root / "asked.csv"
     asked.write_text("".join((root / "public.csv").read_text(encoding="utf-8").splitlines(keepends=True)[:3]))
     assert cli("ask", root, asked)[0] == 0

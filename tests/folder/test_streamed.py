@@ -251,9 +251,6 @@ def test_what_a_killed_process_left_is_removed_and_what_another_uses_is_not(tmp_
     assert (used.path.stat().st_mode & 0o777) == 0o700
 
 
-# --- direct runs whose rows are in a file or in folders of Parquet files; a full disk, a kill, a check ---------------
-
-
 def no_room(*_):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -357,7 +354,7 @@ OTHER = "b%C3%A4d=street"
 
 
 def in_parts(root, n_parts=20):
-    """Cut the tables of a run into folders, by ward: parts whose types differ, and some without rows."""
+    """Cut the tables of a run into folders: parts whose types differ, and some without rows; and name the folders."""
     for name in ("private", "public", "evaluation"):
         rows = pl.read_csv(root / f"{name}.csv")
         (root / f"{name}.csv").unlink()
@@ -372,22 +369,22 @@ def in_parts(root, n_parts=20):
             (own.head(0) if number == 7 else own).write_parquet(place)
             if number == 7:
                 own.write_parquet(place.with_name("1.parquet"))
+    edit(root, '.csv"', '_parts"')
+    edit(root, "[data]\n", '[data]\ndrop = ["part", "bäd"]\n')  # what the folders' names say
+    edit(root, '"public_parts"', '"public_parts/**/*.parquet"')
     return root
 
 
-def settings_in_parts(root):
-    """Name folders in place of the files; what the folders' names say is left out."""
-    edit(root, '.csv"', '_parts"')
-    edit(root, "[data]\n", '[data]\ndrop = ["part", "bäd"]\n')
-    edit(root, '"public_parts"', '"public_parts/**/*.parquet"')
+def copied_in_parts(root):
+    """Copy a run whose tables are files, with its key: there they are in parts."""
+    fingerprint_key(root / "ledger.db")
+    return in_parts(shutil.copytree(root, root.with_name("parts")))
 
 
 @pytest.mark.heavy
 def test_a_direct_run_on_parts_releases_what_it_does_on_one_file(make_run):
     root = make_run(m=60, **{**DIRECT, **SEEDED, "data.evaluation": "evaluation.csv"})
-    fingerprint_key(root / "ledger.db")
-    parts = in_parts(shutil.copytree(root, root.with_name("parts")))
-    settings_in_parts(parts)
+    parts = copied_in_parts(root)
     whole, facts = (run(each) for each in (root, parts))
     assert stored(root, "gradient round") == stored(parts, "gradient round")
     assert facts.utility == whole.utility
@@ -403,12 +400,10 @@ def test_a_direct_run_on_parts_releases_what_it_does_on_one_file(make_run):
 @pytest.mark.parametrize("memory", [100.0, 1e-8])
 def test_votes_on_parts_are_those_on_one_file(make_run, memory):
     root = make_run(**SEEDED, **{"run.memory": memory, "data.evaluation": "evaluation.csv"})
-    fingerprint_key(root / "ledger.db")
-    parts = in_parts(shutil.copytree(root, root.with_name("parts")))
+    parts = copied_in_parts(root)
     place = parts / "private_parts"
     for file in place.rglob("*.parquet"):  # a teacher's table has one type a column, and text among numbers is text
         pl.read_parquet(file).with_columns(pl.col("age", "bmi").cast(pl.Float64)).write_parquet(file)
-    settings_in_parts(parts)
     for each in (root, parts):
         run(each)
     assert (root / "public/labels.csv").read_text() == (parts / "public/labels.csv").read_text()
@@ -417,7 +412,6 @@ def test_votes_on_parts_are_those_on_one_file(make_run, memory):
 
 def test_each_part_that_is_none_is_told_at_once_and_nothing_is_charged(make_run, cli):
     root = in_parts(make_run(m=60, **DIRECT))
-    settings_in_parts(root)
     lacking, unreadable = (next((root / "private_parts" / f"part={number}").rglob("0.parquet")) for number in (11, 12))
     pl.read_parquet(lacking).drop("age").write_parquet(lacking)
     unreadable.write_bytes(b"PAR1 and nothing more")
@@ -435,6 +429,5 @@ def test_each_part_that_is_none_is_told_at_once_and_nothing_is_charged(make_run,
 
 def test_a_private_part_that_is_public_too_is_the_private_file_again(make_run, cli):
     root = in_parts(make_run(m=60, **DIRECT))
-    settings_in_parts(root)
     edit(root, "public_parts/**/*.parquet", "private_parts/part=1?")
     assert "is the private file again" in cli.refused(4, "check", root).words

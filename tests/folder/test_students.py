@@ -9,12 +9,11 @@ import polars as pl
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
-from tests.folder.conftest import charges, run
+from tests.folder.conftest import run
 
 from quorate import PrivateClassifier, PublicPool
 from quorate.deferred import skops
 from quorate.errors import InvalidParameter
-from quorate.folder.published import read_facts
 from quorate.students import (
     AutoStudent,
     LabelStudent,
@@ -45,17 +44,12 @@ def rows(n, seed):
     return pl.DataFrame({"size": size, "colour": colour}), np.array(CLASSES)[np.digitize(score, [-0.7, 0.7])]
 
 
-def fitted(student, mechanism="auto", **changes):
-    settings = {"classes": CLASSES, "epsilon": 60.0, "delta": 1e-5, "n_teachers": 20, "n_jobs": 1}
-    X, y = rows(600, 1)
-    clf = PrivateClassifier(None, student, mechanism=mechanism, unsafe_noise_seed=7, **settings | changes)
-    return clf.fit(X, y, public=PublicPool(rows(200, 2)[0]))
-
-
 @pytest.mark.heavy
 @pytest.mark.parametrize(("student", "mechanism"), WAYS.values(), ids=WAYS)
 def test_every_way_learns_words_and_numbers_in_a_whole_fit(student, mechanism):
-    clf = fitted(student, mechanism)
+    settings = {"classes": CLASSES, "epsilon": 60.0, "delta": 1e-5, "n_teachers": 20, "n_jobs": 1}
+    clf = PrivateClassifier(None, student, mechanism=mechanism, unsafe_noise_seed=7, **settings)
+    clf.fit(*rows(600, 1), public=PublicPool(rows(200, 2)[0]))
     X, y = rows(300, 3)
     probabilities = clf.predict_proba(X)
     assert probabilities.shape == (300, 3)
@@ -146,16 +140,3 @@ def test_a_run_writes_a_student_that_opens_without_quorate_and_says_how_it_learn
         expected.append(str(skops.io.load(student).predict(pl.read_csv(table)).tolist()))
     told = subprocess.run([sys.executable, "-I", "-c", STRANGER, *files], capture_output=True, check=True)
     assert told.stdout.decode().splitlines() == expected
-
-
-@pytest.mark.heavy
-def test_another_method_learns_from_the_same_answers_at_no_charge(finished_run, cli):
-    root = finished_run()
-    first, charged = read_facts(root), charges(root)
-    settings = root / "quorate.toml"
-    settings.write_text(settings.read_text() + '\n[student]\nmethod = "values"\nmodel = "shares"\n')
-    cli.ok("run", root)
-    assert read_facts(root).setup.student == "LogisticRegression (VoteShareStudent)"
-    assert read_facts(root).answers == first.answers
-    assert read_facts(root).guarantee == first.guarantee
-    assert charges(root) == charged

@@ -11,7 +11,7 @@ import pytest
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
-from tests.folder.conftest import charges
+from tests.folder.conftest import charges, edit
 
 from quorate import plugins
 from quorate.accounting import Neighbouring, epsilon
@@ -214,23 +214,17 @@ def root(means, make_run, cli, tmp_path):
     tables = [part for name in ("private", "public", "evaluation") for part in (f"--{name}", made / f"{name}.csv")]
     given = ("--label", "ill", "--classes", "no,yes", "--n-records", 400, "--epsilon", 4, "--delta", 1e-5)
     cli.ok("init", root := tmp_path / "run", "--from", *tables[1:], *given, "--yes")
-    rewritten(root, 'by = "auto"', 'by = "means"')
+    edit(root, 'by = "auto"', 'by = "means"')
     return root
-
-
-def rewritten(root, old, new):
-    text = (root / "quorate.toml").read_text()
-    assert old in text
-    (root / "quorate.toml").write_text(text.replace(old, new))
 
 
 def test_one_row_of_a_table_makes_a_method_that_is_checked_and_takes_no_key_of_another(root, cli):
     assert "one noisy sum" in cli.ok("check", root)
     assert read_status(root).stages == {"answers": False, "model and report": False}
     for section, wrong in (("[student]", 'shares = "kernel"'), ("[method]", "rounds = 3")):
-        rewritten(root, f"\n{section}", f"\n{section}\n{wrong}")
+        edit(root, f"\n{section}", f"\n{section}\n{wrong}")
         assert 'by = "means" has none' in cli.refused(2, "check", root)
-        rewritten(root, f"{section}\n{wrong}", section)
+        edit(root, f"{section}\n{wrong}", section)
 
 
 @pytest.mark.heavy
@@ -253,5 +247,5 @@ def test_every_command_knows_such_a_method(root, cli, tmp_path):
     cli.ok("predict", root, public, "--out", predicted)
     assert len(pl.read_csv(predicted)) == 150
     assert "nothing to ask" in cli.refused(4, "ask", root, public)
-    rewritten(root, 'by = "means"', 'by = "auto"')
+    edit(root, 'by = "means"', 'by = "auto"')
     assert read_settings(root / "quorate.toml").chosen == "means"  # what was begun by it goes on by it

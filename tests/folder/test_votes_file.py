@@ -83,16 +83,13 @@ def test_labels_by_index_are_counted(tmp_path, name, dtype):
     assert found.n_teachers == 5
 
 
-def label_table(path, words):
-    frame = pl.DataFrame({f"teacher {k}": [row[k] for row in words] for k in range(len(words[0]))})
-    frame.write_csv(path) if path.suffix == ".csv" else frame.write_parquet(path)
-    return path
-
-
 @pytest.mark.parametrize("name", ["v.csv", "v.parquet"])
 def test_labels_by_name_are_counted_and_empty_fields_are_abstentions(tmp_path, name):
-    words = [[NAMES[code] if code >= 0 else None for code in row] for row in LABELS.tolist()]
-    found = read_votes(label_table(tmp_path / name, words), classes=NAMES)
+    words = [[NAMES[code] if code >= 0 else None for code in teacher] for teacher in LABELS.T.tolist()]
+    frame = pl.DataFrame({f"teacher {number}": column for number, column in enumerate(words)})
+    path = tmp_path / name
+    frame.write_csv(path) if path.suffix == ".csv" else frame.write_parquet(path)
+    found = read_votes(path, classes=NAMES)
     assert found.counts.reveal().tolist() == slow_counts(LABELS, 3)
     assert found.n_teachers == 5
 

@@ -165,8 +165,6 @@ def test_a_level_is_durably_drawn_before_its_noise_and_stored_before_the_next(mo
     whole(marginals, reservation, SeededNoise(0))
 
 
-# --- audits: what one unit moves, by the code that releases ----------------------------------------------------------
-
 TREE, LIST = Partition.tree(3), Partition(3)
 N = 4_000  # in one leaf and one value, so that its path is always opened
 

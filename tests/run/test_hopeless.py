@@ -149,33 +149,32 @@ CODES = (
 ADULT = {"n_records": 32_561, "n_public": 8_140, "n_classes": 2, "width": 69, "epsilon": 1.0, "delta": 1e-5}
 
 
-def test_a_sound_task_gets_no_caution():
-    made = recipe(PublicFacts(**ADULT))
+@pytest.mark.parametrize(
+    "change", [{}, {"delta": 1 / 32_561}, {"online_answers": 100, "epsilon": 8.0, "n_public": 50}], ids=repr
+)
+def test_a_sound_task_gets_no_caution(change):
+    made = recipe(PublicFacts(**ADULT | change))
     assert made.cautions == ()
     assert {each.code: each.outcome for each in made.considered} == dict.fromkeys(CODES, Outcome.PASSED)
 
 
-@pytest.mark.parametrize("change", [{"n_records": 50}, {"epsilon": 1e-3}])
-def test_labels_close_to_coin_tosses_are_said_to_be(change):
+RECORD = "with it the data of a whole record could be published. Choose delta well below 1 / 32,561"
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "severity", "words"),
+    [
+        ({"n_records": 50}, LABELS_ARE_COINS, Severity.SERIOUS, "coin tosses"),
+        ({"epsilon": 1e-3}, LABELS_ARE_COINS, Severity.SERIOUS, "coin tosses"),
+        ({"delta": 1e-3}, DELTA_GIVES_AWAY_A_UNIT, Severity.SERIOUS, RECORD),
+        ({"delta": 1e-3, "unit": "patient"}, DELTA_GIVES_AWAY_A_UNIT, Severity.SERIOUS, "above 1 / 32,561 patients"),
+        ({"online_answers": 100}, ONE_ANSWER_IS_UNSURE, Severity.WARNING, "right at most 76 % of the time"),
+    ],
+)
+def test_what_is_a_waste_is_said(change, code, severity, words):
     (said,) = recipe(PublicFacts(**ADULT | change)).cautions
-    assert (said.code, said.severity, said.outcome) == (LABELS_ARE_COINS, Severity.SERIOUS, Outcome.FAILED)
-    assert "coin tosses" in said.words
-
-
-def test_a_delta_that_gives_away_a_whole_unit_is_said():
-    (said,) = recipe(PublicFacts(**ADULT | {"delta": 1e-3})).cautions
-    assert (said.code, said.severity) == (DELTA_GIVES_AWAY_A_UNIT, Severity.SERIOUS)
-    assert "with it the data of a whole record could be published. Choose delta well below 1 / 32,561" in said.words
-    (of_people,) = recipe(PublicFacts(**ADULT | {"delta": 1e-3, "unit": "patient"})).cautions
-    assert "above 1 / 32,561 patients" in of_people.words
-    assert recipe(PublicFacts(**ADULT | {"delta": 1 / 32_561})).cautions == ()
-
-
-def test_how_sure_one_online_answer_is_is_said_where_it_is_not():
-    (said,) = recipe(PublicFacts(**ADULT | {"online_answers": 100})).cautions
-    assert (said.code, said.severity) == (ONE_ANSWER_IS_UNSURE, Severity.WARNING)
-    assert "right at most 76 % of the time" in said.words
-    assert recipe(PublicFacts(**ADULT | {"online_answers": 100, "epsilon": 8.0, "n_public": 50})).cautions == ()
+    assert (said.code, said.severity, said.outcome) == (code, severity, Outcome.FAILED)
+    assert words in said.words
 
 
 MECHANISMS = {
@@ -186,13 +185,16 @@ MECHANISMS = {
 }
 
 
+def are_coins(facts, mechanism, **task):
+    return any(each.code == LABELS_ARE_COINS and each.applies for each in considered(facts, mechanism, **task))
+
+
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_labels_are_called_coins_where_there_are_few_teachers_for_the_noise_and_nowhere_else(name):
     facts = PublicFacts(**ADULT)
 
     def coins(n_teachers, n_queries):
-        heard = considered(facts, MECHANISMS[name](100.0), n_teachers=n_teachers, n_queries=n_queries)
-        return any(each.code == LABELS_ARE_COINS and each.applies for each in heard)
+        return are_coins(facts, MECHANISMS[name](100.0), n_teachers=n_teachers, n_queries=n_queries)
 
     assert coins(1, 1_000)
     assert coins(20, 100)
@@ -209,8 +211,7 @@ def test_a_student_of_labels_that_are_called_coins_does_badly_and_of_others_well
     rng, sigma = np.random.default_rng(5), 100.0
     n_teachers = round(share * sigma)
     task = {"n_teachers": n_teachers, "n_queries": 400}
-    heard = considered(PublicFacts(**ADULT | {"width": 3}), NoisyCounts(sigma, "binary"), **task)
-    assert any(each.code == LABELS_ARE_COINS and each.applies for each in heard) == (share < 0.1)
+    assert are_coins(PublicFacts(**ADULT | {"width": 3}), NoisyCounts(sigma, "binary"), **task) == (share < 0.1)
 
     X, line = rng.normal(size=(400, 3)), np.array([1.0, -1.0, 0.5])
     lead = n_teachers * np.sign(X @ line) / 2

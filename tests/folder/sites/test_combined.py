@@ -60,10 +60,9 @@ def hand_in(root, site, /, *, key=None, votes=None, **changes):
     (root / f"{site}.votes").write_bytes(content)
 
 
-def write_toml(root, *, most=1, more="", sites=SITES, **named):
+def write_toml(root, *, most=1, more=""):
     listed = "".join(
-        f'[[sites]]\nname = "{site}"\nvotes = "{site}.votes"\nkey = "{named.get(site, PAIRS[site][1])}"\n'
-        for site in sites
+        f'[[sites]]\nname = "{site}"\nvotes = "{site}.votes"\nkey = "{PAIRS[site][1]}"\n' for site in SITES
     )
     (root / "quorate.toml").write_text(
         f"""
@@ -138,11 +137,6 @@ def test_the_price_and_the_caveats_follow_from_the_number_of_sites_of_a_unit(roo
     assert "as the owner states" in guarantee.neighbours
 
 
-def mechanism_for(root, *, most, sites=SITES):
-    write_toml(root, most=most, sites=sites, more="[run]\nallow_hopeless = true")
-    return combined.combine(root).mechanism
-
-
 def of_the_answers(before, after, sigma, eps):
     """Exact δ at `eps` of M answers alone, each whether half-lead plus noise is positive, both ways round.
 
@@ -173,7 +167,8 @@ def test_a_patient_replaced_by_one_of_another_site_costs_what_is_claimed(root, p
     """Both sites' teachers change; the cheat prices the sites that one patient may be at."""
     if pricing is not None:
         monkeypatch.setattr(combined, "votes_moved", pricing)
-    mechanism = mechanism_for(root, most=1)
+    write_toml(root, more="[run]\nallow_hopeless = true")
+    mechanism = combined.combine(root).mechanism
     before, after = pair()
     assert (before, after) == (-1, 1)
     claimed = epsilon(mechanism.schedule(M), 1e-5)
