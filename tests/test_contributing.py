@@ -105,9 +105,6 @@ def classifier(**more):
     return PrivateClassifier(**how, **more)
 
 
-# --- the page -------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.heavy
 def test_there_are_six_recipes_and_each_has_a_test_here():
     here = Path(__file__).read_text(encoding="utf-8")
@@ -119,9 +116,6 @@ def test_every_file_that_a_recipe_names_is_there():
     named = {each for text in RECIPES.values() for each in re.findall(r"`((?:src|tests|docs)/[\w./]+)`", text)}
     assert len(named) > 15
     assert [each for each in named if not (ROOT / each).exists()] == []
-
-
-# --- a mechanism ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.heavy
@@ -152,9 +146,6 @@ def audited(mechanism):
     return audit_schedule(mechanism, mechanism.schedule(4), **how).violated
 
 
-# --- a student ------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.heavy
 def test_a_student(follow):
     module = follow("A student")
@@ -172,9 +163,6 @@ def test_a_student_that_cannot_learn_from_what_is_released_is_refused_before_the
         with pytest.raises(InvalidParameter, match="learns from classes"):
             classifier(student=student, ledger=ledger).fit(X, Y, public=PublicPool(POOL))
         assert not ledger.reservations()
-
-
-# --- a store --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.heavy
@@ -238,9 +226,6 @@ def test_what_opens_no_store_and_a_scheme_that_is_taken_are_refused(follow):
     assert isinstance(module.TextStore(Path("nowhere.json")), LedgerStore)
 
 
-# --- an accounting rule ---------------------------------------------------------------------------------------------
-
-
 def test_an_accounting_rule(follow):
     module = follow("An accounting rule")
     event = module.KeepOrDraw(0.5)
@@ -272,9 +257,6 @@ def test_a_curve_below_the_truth_is_found_too(follow):
 def test_outcomes_that_are_no_distributions_are_refused(pair):
     with pytest.raises(InvalidParameter, match="outcomes must be"):
         price_faults(PureDP(1.0), [pair])
-
-
-# --- a table format -------------------------------------------------------------------------------------------------
 
 
 def run_of_pipes(folder):
@@ -391,9 +373,6 @@ def test_a_direct_run_needs_its_cells_and_says_that_it_cannot_see_how_they_are_r
     assert "toy_format.PipeText, toy 1.0" in check.evidence
 
 
-# --- one name of two packages ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("title", "group", "name", "use"),
     [
@@ -423,9 +402,6 @@ def test_a_name_that_two_packages_declare_is_refused_and_both_are_named(follow, 
         code, _, said = cli("size", tmp_path)
         assert code == 2
         assert "another-toy and toy" in " ".join(said.split())
-
-
-# --- a command ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.heavy

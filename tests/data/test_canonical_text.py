@@ -1,4 +1,4 @@
-"""What a cell says: the table of docs/reference/cells.md, in every container, whatever stands in the other cells."""
+"""What a cell says: the table of docs/reference/cells.md, in every container, whatever stands in the others; none is a formula."""
 
 import csv
 import datetime as dt
@@ -288,9 +288,6 @@ def test_times_of_numpy_are_times_and_not_counts():
     moments = np.array(["2024-03-01", "2024-03-01T07:30"], dtype="M8[ns]")
     assert usable_slots(moments, 2) == usable_slots(pd.Series(moments), 2) == usable_slots(pl.Series(moments), 2)
     assert re.match(rb"id:2024-03-01$", usable_slots(moments, 2)[0])
-
-
-# --- no cell of a file that people open in a spreadsheet is run as a formula, and each is read back as it was ---------
 
 
 DANGEROUS = tuple("=+-@\t\r\n")

@@ -157,9 +157,6 @@ def test_tables_are_read_in_a_folder_whose_name_is_no_text(name, tmp_path):
     assert cells["ward"].to_list()[::2] == ["north", "south"]
 
 
-# --- private rows of a direct run are read one by one: what one holds changes nothing about another, and stops nothing
-
-
 def test_a_missing_label_does_not_round_the_others(tmp_path):
     path, far = tmp_path / "rows.parquet", 2**53 + 1
     for last in (2, None):

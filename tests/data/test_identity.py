@@ -211,9 +211,6 @@ def test_a_fingerprint_is_the_same_however_many_rows_are_ordered_at_once(monkeyp
         assert fingerprint(X[::-1], y[::-1], units[::-1], KEY) == whole
 
 
-# --- columns that probably say whose row it is, and columns that only look a little like them -------------------------
-
-
 N = 300
 RNG = np.random.default_rng(4)
 PERSONS = [f"P{place // 3:05d}" for place in range(N)]

@@ -1,4 +1,4 @@
-"""The public pool cannot be sliced by model selection."""
+"""The public pool cannot be sliced by model selection; labels are codes of declared classes, or refused."""
 
 import pickle
 from functools import partial
@@ -99,9 +99,6 @@ def test_what_is_no_table_is_refused():
     for wrong in ([1, 2], "abc", None, 3, np.zeros((0, 2)), np.zeros((2, 0)), np.array([["a"]])):
         with pytest.raises(DataRefused, match="public"):
             PublicPool(wrong)
-
-
-# --- labels as codes -------------------------------------------------------------------------------------------------
 
 
 def test_codes_are_indices_into_the_declared_classes():

@@ -211,9 +211,6 @@ def test_families_of_pandas_columns():
         assert n_rows(frame[[name]]) == 2
 
 
-# --- what a sparse row's cells sum to is a matter of that row, also where cells are stored in parts -------------------
-
-
 WIDTH, PARTS = 6, 60
 FORMATS = ("csr", "csc", "coo", "bsr", "dia", "lil", "dok")
 

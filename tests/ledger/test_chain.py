@@ -1,4 +1,7 @@
-"""Every way to alter a chain is refused; where chain and anchor are both replaced, receipts show it."""
+"""Every way to alter a chain is refused; where chain and anchor are both replaced, receipts show it.
+
+Chains that version 0.1 wrote are read, priced and gone on with.
+"""
 
 import json
 import string
@@ -133,9 +136,6 @@ def test_an_older_copy_is_noticed_by_the_anchor(length):
 def test_a_chain_that_goes_on_beyond_its_anchor_is_accepted():
     older = Head(sequence=COUNT - 2, hash=json.loads(LINES[COUNT - 3])["hash"])
     assert verify(LINES, anchor=older).head == ANCHOR
-
-
-# --- what is newer than a verified head -------------------------------------------------------------------------------
 
 
 @pytest.mark.default_cases(3)
@@ -323,9 +323,6 @@ def test_times_are_utc_and_of_one_form():
     with pytest.raises(InvalidParameter):
         utc(datetime(2026, 1, 1))  # noqa: DTZ001
     assert utc(datetime.fromisoformat("2026-01-01T01:00:00+01:00")) == "2026-01-01T00:00:00.000000Z"
-
-
-# --- chains that version 0.1 wrote: every price is still one that was charged, and they go on ----------------------
 
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -66,9 +66,6 @@ def refused(url):
             Ledger(url, budget=budget)
 
 
-# --- opening -----------------------------------------------------------------------------------------------------
-
-
 def test_a_ledger_that_is_not_there_is_not_made_without_a_budget(server):
     with pytest.raises(PreconditionFailed, match="give a budget"):
         Ledger(server.url())
@@ -176,9 +173,6 @@ def test_a_role_that_may_only_add_serves_and_cannot_rewrite(server, url):
         ):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 connection.execute(statement)
-
-
-# --- several servers ---------------------------------------------------------------------------------------------
 
 
 def test_two_servers_share_one_cap_one_key_space_and_one_quota(url):
@@ -369,9 +363,6 @@ def test_whatever_stops_a_ledger_leaves_nobody_waiting(server, url, monkeypatch)
         each.close()
 
 
-# --- the key that binds data -------------------------------------------------------------------------------------
-
-
 def test_the_key_lies_where_the_url_says_and_gets_its_name_with_the_first_entry(server, tmp_path):
     url = server.url(key_file=str(tmp_path / "study.key"))
     with Ledger(url, budget=BUDGET) as ledger:
@@ -403,8 +394,6 @@ def test_every_verb_of_the_command_line_takes_a_url(url, tmp_path):
     assert said("close", url, "--reason", "published")[0] == 0
     assert said("show", url.replace(name_of(url), "nowhere"))[0] == 4
 
-
-# --- older, deleted, edited --------------------------------------------------------------------------------------
 
 AT = "WHERE ledger = '{name}'"
 NEWEST = "(SELECT max(sequence) FROM quorate_entry WHERE ledger = '{name}')"
@@ -460,9 +449,6 @@ def test_what_is_edited_under_an_open_ledger_stops_it(server, url):
         with pytest.raises(LedgerIntegrityError):
             ledger.reservations()[0].draw(PURPOSE)
         assert not ledger.healthy
-
-
-# --- crashes (kill -9 is the subject of test_faults.py) -----------------------------------------------------------
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The routes: what is asked, what comes back, what it costs, and who may."""
+"""The routes: what is asked, what comes back, what it costs, and who may; and the client, whose retry costs nothing."""
 
 import socket
 
@@ -209,9 +209,6 @@ def test_where_nothing_was_kept_back_labels_are_told_and_the_student_has_the_res
         told = run.post({"rows": [*pool, *rows(2)]}, **{"idempotency-key": "a"}).json()
         assert [point["by"] for point in told["answers"]] == ["ensemble"] * 3 + ["student"] * 2
         assert (told["answers_left"], told["charged"]) == (0, 0)
-
-
-# --- the client: a retry is the same request, so that it cannot be charged twice -------------------------------------
 
 
 class Unreliable(httpx.BaseTransport):

@@ -148,9 +148,6 @@ def test_a_key_is_changed_for_another_one_without_a_refusal(own_run, cli):
     )
 
 
-# --- kills: what any client was told is in the ledger, and nothing is drawn twice ------------------------------------
-
-
 CLIENTS = 8
 
 
@@ -220,9 +217,6 @@ def test_a_killed_service_told_nothing_that_is_not_in_its_ledger(own_run, kept, 
     assert 0 < len(told) <= len(queries) <= drawn <= reservation.purposes["online answer"]
     assert len(set(queries)) == len(queries)  # no query was answered twice
     assert is_held(root, told)
-
-
-# --- a ledger in PostgreSQL: two services on two copies of the folder answer from one budget -------------------------
 
 
 KEPT = 12

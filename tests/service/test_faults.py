@@ -1,4 +1,7 @@
-"""When the disk fails, the service fails closed; when it is started anew, a sparse vector's stage is over."""
+"""When the disk fails, the service fails closed; when it is started anew, a sparse vector's stage is over.
+
+Logs and metrics tell nothing of votes: neighbours who get equal answers leave equal bytes.
+"""
 
 import errno
 import os
@@ -138,9 +141,6 @@ def test_the_command_serves_until_it_is_told_to_stop_and_answers_what_is_under_w
     assert token not in said
     with Ledger(root / "ledger.db") as ledger:
         ledger.verify(prices=True)
-
-
-# --- logs and metrics tell nothing of votes: neighbours who get equal answers leave equal bytes ----------------------
 
 
 NOW = datetime(2026, 3, 4, tzinfo=UTC)

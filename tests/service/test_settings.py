@@ -117,9 +117,6 @@ def test_a_setting_is_refused_under_the_name_by_which_it_was_given(tmp_path):
         read_service_settings(path, environment=environment, max_rows=-5)
 
 
-# --- deploy ----------------------------------------------------------------------------------------------------------
-
-
 DEPLOY = Path(__file__).parents[2] / "deploy"
 
 
@@ -169,9 +166,6 @@ def test_the_container_serves_behind_a_proxy_on_the_port_that_it_publishes():
     assert f":{of['EXPOSE']}/readyz" in code
     assert of["USER"] != "root"
     assert of["STOPSIGNAL"] == "SIGTERM"
-
-
-# --- TLS: a certificate of its own, and clients who trust its signer, or another one ----------------------------------
 
 
 OPENSSL = shutil.which("openssl")

@@ -1,4 +1,4 @@
-"""Many clients at once: one block, one charge a query, the cap to the answer; and what a quota lets a key have."""
+"""Many clients at once: one block, one charge a query, the cap to the answer; what a quota lets a key have; and keys."""
 
 import asyncio
 import os
@@ -251,9 +251,6 @@ def test_a_student_that_fails_on_a_row_fails_its_request_alone_and_the_charge_is
     assert answers.standing.answers_left == 0
 
 
-# --- quotas: the ledger's is its owner's to change, the key's own holds beside it, the lower one decides -------------
-
-
 def served(**how):
     ledger = Ledger(budget=Budget(40.0, 1e-5))
     return ledger, ensemble(12, ledger, **how)
@@ -347,9 +344,6 @@ def test_a_thread_that_was_slower_goes_on(monkeypatch):
 
     monkeypatch.setattr(ledger, "set_quota", later)
     assert code_of(answers.answer([asked(1)])[0]) == ["ensemble"]
-
-
-# --- keys: the secret is shown once, its hash is kept, and a key that ended is a key no more -------------------------
 
 
 def test_a_secret_has_256_bits_and_is_kept_nowhere(tmp_path):

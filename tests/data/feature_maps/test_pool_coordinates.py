@@ -154,9 +154,6 @@ def test_many_points_are_estimated_in_blocks(monkeypatch):
     assert sizes == [4, 4, 2]
 
 
-# --- coordinates of length one: each row by itself, and the same as the published transformer's -----------------------
-
-
 RNG = np.random.default_rng(0)
 TABLES = {
     "numbers": RNG.normal(size=(120, 4)),
@@ -203,9 +200,6 @@ def test_effects_are_mean_squares_over_the_pool_and_add_up_to_what_was_wanted():
 @pytest.mark.parametrize("pool", [np.ones((100, 3)), RNG.normal(size=(10, 3))], ids=["all equal", "few"])
 def test_a_pool_that_says_nothing_has_none(pool):
     assert PoolForVotes.of(pool, None) is None
-
-
-# --- patches that several maps of one public pool share: computed once, and the same bit for bit ----------------------
 
 
 OF_PATCHES = np.random.default_rng(0)
@@ -262,9 +256,6 @@ def test_no_more_is_remembered_than_fits(monkeypatch, computed):
     first, again = known.numbers(IMAGES), known.numbers(IMAGES)
     assert (first == again).all()
     assert len(IMAGES) < sum(computed) < 2 * len(IMAGES)
-
-
-# --- leading directions of a wide pool: a function of public rows, and each image a function of its row, bit for bit --
 
 
 def pixels(rng, n):
