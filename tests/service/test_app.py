@@ -1,11 +1,10 @@
 """The routes: what is asked, what comes back, what it costs, and who may; and the client, whose retry costs nothing."""
 
-import socket
-
 import httpx
 import polars as pl
 import pytest
 from tests.service.conftest import NOW, rows, running
+from tests.service.processes import free_port
 
 from quorate.errors import InvalidParameter
 from quorate.ledger import Ledger, Receipt
@@ -268,9 +267,7 @@ def test_it_gives_up_after_its_retries(serve):
 
 
 def test_where_nobody_listens_nothing_was_charged_and_it_says_so():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    url = f"http://127.0.0.1:{free_port()}"
     for place in (url, "nowhere", "http://[", "ftp://nowhere"):
         with pytest.raises((NoAnswer, InvalidParameter)) as none, Client(place, "k", sleep=lambda _: None) as asking:
             asking.label({})
