@@ -49,7 +49,6 @@ def test_without_ids_every_row_is_a_slot_of_its_own_and_none_is_an_id():
 MISSING = [None, float("nan"), np.nan, pd.NA, pd.NaT, "", np.float64("nan")]
 
 
-@pytest.mark.default_cases(8)
 @pytest.mark.parametrize("wrong", [*MISSING, b"\xff", ("a",), [1], {"a": 1}, object(), 1j])
 def test_an_id_that_is_missing_or_neither_text_nor_a_number_is_refused_without_being_shown(wrong):
     with pytest.raises(DataRefused, match=r"unit ids are missing.*a text or a number") as refusal:

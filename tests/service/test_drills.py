@@ -189,7 +189,6 @@ def test_a_service_that_tells_without_its_ledger_is_caught(own_run):
     [(300, 1), pytest.param(3_000, 20, marks=pytest.mark.faults)],
 )
 def test_a_killed_service_told_nothing_that_is_not_in_its_ledger(own_run, kept, kills):
-    """Killed so many times while clients ask: what they were told must be what the ledger holds."""
     root, rng = own_run(**{"mechanism.online_answers": kept}), random.Random(kills)
     token, _ = KeyFile(root / "private").create("a test", ["ask"])
     points, told = rows(400, seed=kills), dict[str, str]()
