@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from tests.folder import conftest as runs
 
 from quorate import PrivateClassifier, PublicPool
 from quorate.accounting import PureDP, epsilon, from_json, own_kinds
 from quorate.accounting.event import OWN_KINDS
 from quorate.audit import audit_schedule, price_faults
-from quorate.cli import main
 from quorate.cli.group import COMMANDS
 from quorate.data import formats, read_data, register_format
 from quorate.data.formats import reader_of
@@ -34,6 +34,21 @@ FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NAMED = re.compile(r"# (\w+\.py)\n")
 
 RECIPES = dict(RECIPE.findall(PAGE.read_text(encoding="utf-8")))
+cli = runs.cli
+
+
+def declare(place, package, points):
+    """Write in a folder what an installed package says of itself: its name, and its entry points by their group."""
+    written = place / f"{package}-1.0.dist-info"
+    written.mkdir(exist_ok=True)
+    (written / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n", encoding="utf-8")
+    lines = [
+        line
+        for group, names in points.items()
+        for line in (f"[{group}]", *(f"{name} = {target}" for name, target in names.items()))
+    ]
+    (written / "entry_points.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    invalidate_caches()
 
 
 @pytest.fixture
@@ -62,15 +77,7 @@ def follow(tmp_path, monkeypatch):
             elif kind == "toml":
                 points |= tomllib.loads(text)["project"]["entry-points"]
         if declared and points:
-            written = place / "toy-1.0.dist-info"
-            written.mkdir()
-            (written / "METADATA").write_text("Metadata-Version: 2.1\nName: toy\nVersion: 1.0\n", encoding="utf-8")
-            lines = [
-                line
-                for group, names in points.items()
-                for line in (f"[{group}]", *(f"{name} = {target}" for name, target in names.items()))
-            ]
-            (written / "entry_points.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+            declare(place, "toy", points)
         invalidate_caches()
         return import_module(module)
 
@@ -83,18 +90,6 @@ def follow(tmp_path, monkeypatch):
         registry.update(earlier)
 
 
-@pytest.fixture
-def cli(capsys):
-    def call(*arguments):
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as stop:
-            main([str(each) for each in arguments])
-        seen = capsys.readouterr()
-        return stop.value.code, seen.out, seen.err
-
-    return call
-
-
 RNG = np.random.default_rng(7)
 X, POOL = RNG.normal(size=(400, 2)), RNG.normal(size=(60, 2))
 Y = (X[:, 0] > 0).astype(np.int64)
@@ -103,9 +98,6 @@ Y = (X[:, 0] > 0).astype(np.int64)
 def classifier(**more):
     how = {"classes": [0, 1], "epsilon": 20.0, "delta": 1e-5, "n_teachers": 10, "n_jobs": 1}
     return PrivateClassifier(**how, **more)
-
-
-# --- the page -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.heavy
@@ -119,9 +111,6 @@ def test_every_file_that_a_recipe_names_is_there():
     named = {each for text in RECIPES.values() for each in re.findall(r"`((?:src|tests|docs)/[\w./]+)`", text)}
     assert len(named) > 15
     assert [each for each in named if not (ROOT / each).exists()] == []
-
-
-# --- a mechanism ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.heavy
@@ -152,9 +141,6 @@ def audited(mechanism):
     return audit_schedule(mechanism, mechanism.schedule(4), **how).violated
 
 
-# --- a student ------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.heavy
 def test_a_student(follow):
     module = follow("A student")
@@ -172,9 +158,6 @@ def test_a_student_that_cannot_learn_from_what_is_released_is_refused_before_the
         with pytest.raises(InvalidParameter, match="learns from classes"):
             classifier(student=student, ledger=ledger).fit(X, Y, public=PublicPool(POOL))
         assert not ledger.reservations()
-
-
-# --- a store --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.heavy
@@ -238,9 +221,6 @@ def test_what_opens_no_store_and_a_scheme_that_is_taken_are_refused(follow):
     assert isinstance(module.TextStore(Path("nowhere.json")), LedgerStore)
 
 
-# --- an accounting rule ---------------------------------------------------------------------------------------------
-
-
 def test_an_accounting_rule(follow):
     module = follow("An accounting rule")
     event = module.KeepOrDraw(0.5)
@@ -272,9 +252,6 @@ def test_a_curve_below_the_truth_is_found_too(follow):
 def test_outcomes_that_are_no_distributions_are_refused(pair):
     with pytest.raises(InvalidParameter, match="outcomes must be"):
         price_faults(PureDP(1.0), [pair])
-
-
-# --- a table format -------------------------------------------------------------------------------------------------
 
 
 def run_of_pipes(folder):
@@ -391,9 +368,6 @@ def test_a_direct_run_needs_its_cells_and_says_that_it_cannot_see_how_they_are_r
     assert "toy_format.PipeText, toy 1.0" in check.evidence
 
 
-# --- one name of two packages ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("title", "group", "name", "use"),
     [
@@ -407,12 +381,8 @@ def test_a_name_that_two_packages_declare_is_refused_and_both_are_named(follow, 
     (tmp_path / "rows.pipes").write_text("a|b\n1|2\n", encoding="utf-8")
     use(tmp_path)
     formats._BY_SUFFIX.pop(".pipes", None)
-    beside = Path(module.__file__).parent / "another_toy-2.0.dist-info"
-    beside.mkdir()
-    (beside / "METADATA").write_text("Metadata-Version: 2.1\nName: another-toy\nVersion: 2.0\n", encoding="utf-8")
     target = {"pipes": "PIPES", "text": "open_text", "size": "command"}[name]
-    (beside / "entry_points.txt").write_text(f"[{group}]\n{name} = {module.__name__}:{target}\n", encoding="utf-8")
-    invalidate_caches()
+    declare(Path(module.__file__).parent, "another-toy", {group: {name: f"{module.__name__}:{target}"}})
     with pytest.raises(InvalidParameter, match=f"packages another-toy and toy each declare '{name}'") as refusal:
         use(tmp_path)
     assert "\n" not in str(refusal.value)
@@ -423,9 +393,6 @@ def test_a_name_that_two_packages_declare_is_refused_and_both_are_named(follow, 
         code, _, said = cli("size", tmp_path)
         assert code == 2
         assert "another-toy and toy" in " ".join(said.split())
-
-
-# --- a command ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.heavy
@@ -450,11 +417,9 @@ def test_a_command(follow, cli, tmp_path):
 
 
 def test_a_command_takes_the_place_of_none_of_quorates(follow, cli):
-    follow("A command")
-    points = next(Path(each) / "toy-1.0.dist-info" for each in sys.path if (Path(each) / "toy_command.py").exists())
+    place = Path(follow("A command").__file__).parent
     for name in ("run", "audit"):
-        (points / "entry_points.txt").write_text(f"[quorate.commands]\n{name} = toy_command:command\n")
-        invalidate_caches()
+        declare(place, "toy", {COMMANDS_OF: {name: "toy_command:command"}})
         code, said, _ = cli(name, "--help")
         assert code == 0
         assert "Say how large" not in said
@@ -471,10 +436,7 @@ def test_a_command_takes_the_place_of_none_of_quorates(follow, cli):
     ],
 )
 def test_a_command_that_cannot_be_one_is_refused_in_one_line(follow, cli, target, said):
-    follow("A command", declared=True)
-    points = next(Path(each) / "toy-1.0.dist-info" for each in sys.path if (Path(each) / "toy_command.py").exists())
-    (points / "entry_points.txt").write_text(f"[quorate.commands]\nsize = {target}\n")
-    invalidate_caches()
+    declare(Path(follow("A command").__file__).parent, "toy", {COMMANDS_OF: {"size": target}})
     code, _, refusal = cli("size", "here")
     assert code == 2
     assert said in " ".join(refusal.split())

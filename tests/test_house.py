@@ -138,8 +138,6 @@ def test_nothing_is_pickled_but_what_goes_through_a_pipe_to_our_own_worker():
     assert pickled <= {"ensemble/training.py", "ensemble/workers/cluster/exchange.py", "ensemble/workers/workers.py"}
 
 
-# --- noise is drawn for a durable block ---------------------------------------------------------------------------
-
 DRAWING = {"noise", "ledger", "release"}  # rooms whose business it is
 NOT_RELEASED = {"audit", "experiments"}  # rooms that draw noise, and release nothing private by it
 
@@ -264,8 +262,6 @@ def test_the_tests_mirror_the_rooms():
     whole = {"house", "docs", "theory_docs", "surfaces", "refusals", "contributing", "choosing"}
     assert beside - alone == whole
 
-
-# --- inside a room --------------------------------------------------------------------------------------------------
 
 LONGEST_FUNCTION = 60  # lines, docstring not counted: what can be seen at once
 LONGEST_FILE = 450

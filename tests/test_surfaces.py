@@ -162,7 +162,6 @@ def test_no_message_about_a_label_outside_classes_shows_the_label():
     assert find_leaks(seen, [Forbidden("a person", texts=["Quorinda"])]) == []
 
 
-# --- secrets are planted on surfaces, and each is found on its own ---------------------------------------------------
 # What takes long is to walk, so several are planted for one walk: on different surfaces, of which none shows another's
 # secret too. Without any, the walks above find nothing.
 

@@ -147,9 +147,6 @@ def test_lines_of_a_figure_differ_in_dash_and_marker_and_not_in_colour_alone(fig
         assert len(set(used)) == len(used)
 
 
-# --- what the pages say in their text
-
-
 def test_gaussian_answers_need_less_distance_than_sparse_vector_up_to_about_27_500_queries(figures):
     needed = StableSparseVector(1.0, 1e-5, 50, 1_000).passing_dist()
     assert needed == 1_018

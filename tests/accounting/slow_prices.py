@@ -22,8 +22,6 @@ from quorate.accounting import (
     Repeated,
 )
 
-# --- both worlds' probabilities of every outcome, written out and added up -------------------------------------------
-
 Real = np.longdouble
 
 
@@ -78,8 +76,6 @@ def delta_of(pairs, epsilon):
     gain = p - np.exp(Real(epsilon)) * q
     return gain[gain > 0].sum()
 
-
-# --- every price by its definition, in a hundred digits ---------------------------------------------------------------
 
 DIGITS = 100
 _BITS = 320  # of a probability in fixed point
@@ -154,8 +150,6 @@ def true_delta(parts, epsilon):
         rest = delta_of_law(composed(laws), mp.mpf(epsilon), mp.sqrt(variance))
         return 1 - survive * (1 - rest)
 
-
-# --- random events, for the property tests of this room ---------------------------------------------------------------
 
 sigmas = st.floats(0.5, 200.0)
 sensitivities = st.sampled_from([1.0, 2**0.5, 3**0.5])

@@ -251,9 +251,6 @@ def test_what_is_not_a_table_of_votes_is_refused_without_repeating_it(counts):
     assert "1.5" not in str(refusal.value)
 
 
-# -- smooth sensitivity ------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.heavy
 def test_the_local_change_of_a_whole_stream_is_covered():
     rng = np.random.default_rng(3)

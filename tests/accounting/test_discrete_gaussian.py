@@ -230,9 +230,6 @@ def test_a_hundred_thousand_answers_are_priced_in_a_second(sigma):
     assert process_time() - start < 1.0
 
 
-# --- laws of a privacy loss, composed --------------------------------------------------------------------------------
-
-
 def coin(epsilon):
     p = 1 / (1 + np.exp(-epsilon))
     return LossLaw(losses=np.array([-epsilon, epsilon]), log_weights=np.log([1 - p, p]))

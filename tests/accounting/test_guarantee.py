@@ -140,9 +140,6 @@ def test_except_with_probability_delta_is_what_the_definition_says(p, q, epsilon
     assert np.all(kept_q <= ratio * kept_p + 1e-12)
 
 
-# --- the published schema takes every guarantee that quorate ever wrote, and refuses what `from_json` refuses --------
-
-
 ROOT = Path(__file__).parents[2]
 RECORDED = ROOT / "tests" / "golden" / "recorded" / "guarantee.json"
 VALID = Draft202012Validator(guarantee_schema())
@@ -206,9 +203,6 @@ def test_the_schema_and_the_reader_refuse_the_same(change):
     assert not VALID.is_valid(tree)
     with pytest.raises(InvalidParameter):
         Guarantee.from_json(json.dumps(tree))
-
-
-# --- a neighbouring relation is a value: it reads back from its text, and no sentence promises more than it covers ---
 
 
 # Every text that version 0.1 could write, with its unit, and what it means.

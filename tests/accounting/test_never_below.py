@@ -44,9 +44,6 @@ def beside(atom, rng):
     return max(0.0, float(rng.choice([near, np.nextafter(near, 0), np.nextafter(near, inf), near * (1 - 1e-9)])))
 
 
-# --- the points that were named --------------------------------------------------------------------------------------
-
-
 @pytest.mark.default_cases(3)
 @pytest.mark.parametrize("scale", [3.0, 7.0, 0.7, 49.0, 1e-3, 12345.678])
 def test_a_quotient_is_not_rounded_below_itself(scale):
@@ -83,9 +80,6 @@ def test_delta_of_integer_noise_beside_an_atom():
         with mp.workdps(100):
             truth = delta_of_law(lattice(sigma, shifts), mp.mpf(at))
         assert mp.mpf(delta(Repeated(DiscreteGaussian(sigma, 1.0), shifts), at)) >= truth
-
-
-# --- sweeps ----------------------------------------------------------------------------------------------------------
 
 
 def random_leaf(rng):
@@ -229,9 +223,6 @@ def test_that_these_tests_see_a_part_in_ten_to_the_fourteenth():
     assert mp.mpf(delta(event, at) * (1 - 1e-12)) < true_delta([(PureDP(0.09), 3)], at)
 
 
-# --- conversions of curves -------------------------------------------------------------------------------------------
-
-
 def converted(curve, order, at):
     """ε at δ by one Rényi order (Canonne, Kamath and Steinke 2020, Proposition 12)."""
     a = mp.mpf(order)
@@ -259,8 +250,6 @@ def test_delta_of_a_flat_curve_is_not_below_itself_at_its_own_order(height, shar
         truth = mp.exp((a - 1) * (mp.mpf(height) - mp.mpf(at) + mp.log(1 - 1 / a)) - mp.log(a))
         assert mp.mpf(price) >= min(truth, 1)
 
-
-# --- what is very large or very small --------------------------------------------------------------------------------
 
 SIZES = [5e-324, 1e-300, 1e-160, 1e-20, 1e-8, 1.0, 1e8, 1e20, 1e160, 1e300, 1.7e308]
 
@@ -303,9 +292,6 @@ def test_an_event_that_hides_nothing_costs_everything_but_pure_parts():
     assert epsilon(PureDP(1e300), 1e-5) == 1e300
     with pytest.raises(QuorateError):
         epsilon(PureDP(inf), 1e-5)
-
-
-# --- the arithmetic itself -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.heavy

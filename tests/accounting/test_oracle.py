@@ -25,7 +25,6 @@ with warnings.catch_warnings():
     from dp_accounting.pld.common import DifferentialPrivacyParameters
 
 STEP = 5e-4
-ADD_OR_REMOVE = pld.NeighborRel.ADD_OR_REMOVE_ONE if hasattr(pld, "NeighborRel") else None
 
 
 def oracle(leaf, pessimistic):

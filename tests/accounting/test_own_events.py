@@ -60,9 +60,6 @@ class CurvedAlone(Event):
     rho: float
 
 
-# --- priced by its rule ---------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("times", [1, 40])
 def test_an_event_priced_as_another_costs_what_that_costs_by_every_rule(times):
     own, known = Repeated(TwoCoins(0.1), times), Repeated(PureDP(0.1), 2 * times)
@@ -92,9 +89,6 @@ def test_without_a_rule_of_its_own_there_is_no_rho():
     assert epsilon(CurvedAlone(0.01), 1e-5) > 0
     with pytest.raises(UnsupportedEvent, match="no zCDP rule"):
         zcdp(CurvedAlone(0.01))
-
-
-# --- a rule that cannot be true is refused where it is used ----------------------------------------------------------
 
 
 def ruled(kind: str, **rules: Any) -> Event:
@@ -146,9 +140,6 @@ def test_a_rho_below_the_events_own_curve_is_refused():
     with pytest.raises(InvalidParameter, match="below its own Rényi curve"):
         zcdp(curved("cheap", lambda event, orders: 0.5 * orders, lambda event: 0.4))
     assert zcdp(curved("fair", lambda event, orders: 0.5 * orders, lambda event: 0.5)) == pytest.approx(0.5)
-
-
-# --- registered, stored, read back ----------------------------------------------------------------------------------
 
 
 def test_it_round_trips_through_json_inside_others_unless_a_field_is_no_finite_number():

@@ -120,9 +120,6 @@ def test_orders_must_be_a_row_of_numbers_above_one(bad):
         rdp(PureDP(1), bad)
 
 
-# --- rounds of randomized response, and the ρ of a pure mechanism -----------------------------------------------------
-
-
 @pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("epsilon_0", "times", "epsilon"),
@@ -185,9 +182,6 @@ SHARE = st.floats(0, 1, allow_subnormal=False)
 def test_the_relative_entropy_of_two_coins_is_the_sum_over_both_sides(b, e):
     sides = rel_entr(np.array([b, 1 - b]), np.array([e, 1 - e])).sum()
     assert relative_entropy(b, e) == sides or isclose(relative_entropy(b, e), sides, rel_tol=1e-9, abs_tol=1e-12)
-
-
-# --- filters and odometers -------------------------------------------------------------------------------------------
 
 
 ANSWER = DiscreteGaussian(10.0, 1.0)

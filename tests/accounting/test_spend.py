@@ -185,9 +185,6 @@ def test_a_probability_below_every_float_is_not_rounded_to_none(event):
     assert 0 < delta(event, 3.0) < 1e-300
 
 
-# --- the least noise for a budget ------------------------------------------------------------------------------------
-
-
 CASES = [
     (1.0, 1 / 39073, 977, 1.0),
     (1.0, 1 / 39073, 977, 2**0.5),

@@ -1,4 +1,4 @@
-"""What a cell says: the table of docs/reference/cells.md, in every container, whatever stands in the other cells."""
+"""What a cell says: docs/reference/cells.md, in every container, whatever stands in the others; none is a formula."""
 
 import csv
 import datetime as dt
@@ -290,9 +290,6 @@ def test_times_of_numpy_are_times_and_not_counts():
     assert re.match(rb"id:2024-03-01$", usable_slots(moments, 2)[0])
 
 
-# --- no cell of a file that people open in a spreadsheet is run as a formula, and each is read back as it was ---------
-
-
 DANGEROUS = tuple("=+-@\t\r\n")
 FORMULAS = (
     "=1+1", "+1+1", "-1+1|cmd", "@SUM(A1)", "\t=1", "\r=1", '=HYPERLINK("http://x?"&A1)', "=", "+", "-", "@", "'=1",
@@ -343,13 +340,6 @@ def test_a_file_of_labels_with_such_a_class_is_read_by_our_own_reader(formula, t
     table = read_data(path, label="label")
     assert encode_labels(table.y, classes).tolist() == [0, 1, 0]
     assert encode_labels(np.array([formula, "no"], dtype=object), classes).tolist() == [0, 1]
-
-
-def test_labels_that_are_none_of_the_classes_are_still_refused():
-    with pytest.raises(DataRefused, match="a label outside classes"):
-        encode_labels(["'yes"], ["yes", "no"])
-    with pytest.raises(DataRefused):
-        encode_labels(["=yes"], ["'=yes", "no"])
 
 
 def test_two_classes_that_would_be_written_alike_are_refused():

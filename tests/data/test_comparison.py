@@ -121,9 +121,6 @@ def test_the_narrowest_gap_between_two_numbers_is_no_step():
     assert found(rows, np.linspace(0.1, 0.9, 60)[:, None]).fitted == ()  # two rows are at 0
 
 
-# --- private columns and images that say nothing are seen; honest samples of one population are not accused -----------
-
-
 NOTHING = UnlikeCells()
 
 

@@ -90,9 +90,6 @@ def test_everything_else_is_refused_in_one_line_that_names_the_column(declared, 
             declared_columns(declared)
 
 
-# --- the cell of an entry, by a slow second way ----------------------------------------------------------------------
-
-
 def slow_bounded_leaf(number, low, high):
     """The formula with each product and difference of floats rounded by itself, from exact fractions."""
     difference = float(Fraction(number) - Fraction(low))
@@ -146,8 +143,6 @@ def test_what_adds_nothing_and_what_is_missing():
     assert column([True, False]).codes(["True", 0, "false", 1.0, "yes"]).tolist() == [0, 1, 1, 0, -1]
     assert column(["007", "1.10", "1e3"]).codes([7, "007", 1.1, "1.10", 1000, "1e3"]).tolist() == [-1, 0, -1, 1, -1, 2]
 
-
-# --- no entry changes the cell of another ----------------------------------------------------------------------------
 
 KINDS = {
     "codes": (["0", "1", "2"], [0, 1, 2, 1, 0, 2]),
@@ -264,9 +259,6 @@ def test_two_texts_that_are_bounds_are_told_from_codes(texts, meant):
     assert meant is None or (meant in said[0] and f"{texts[0]!r} and {texts[1]!r}" in said[0])
     with naming({"schema": "[schema]"}):
         assert not said or "datetime" not in next(bounds_as_texts(Schema({"x": texts})))
-
-
-# --- columns that were declared: bounds and values, and nothing that is read off rows ---------------------------------
 
 
 DECLARED = {"age": [0, 120], "sex": ["F", "M"], "share": (0.0, 1.0), "ward": ["north"]}

@@ -341,9 +341,6 @@ def test_kinds_say_how_cells_are_written_in_the_pool_of_a_folder():
         PublicPool.described(rows, GivenKinds(dates=("seen",)))
 
 
-# --- what a public table shows of how it is written, and what it does not show ----------------------------------------
-
-
 def shown(path, content, encoding="utf-8"):
     path.write_bytes(content.encode(encoding))
     return dialect_of_public(path).dialect

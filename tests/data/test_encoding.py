@@ -207,9 +207,6 @@ def test_the_encoder_serves_adult():
     assert model.score(take(adult.train, np.arange(5000)), adult.train_labels[:5000]) > 0.83
 
 
-# --- running text as weighed words, by the public pool alone ----------------------------------------------------------
-
-
 ROWS = {
     "note": ["a good film", "a bad bad film", "nothing of note", "good or bad"] * 5,
     "age": [float(i) for i in range(20)],

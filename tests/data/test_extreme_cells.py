@@ -165,9 +165,6 @@ def test_what_is_no_number_is_refused_in_an_array(cell):
         check_features(objects(cell))
 
 
-# --- files ----------------------------------------------------------------------------------------------------------
-
-
 def visits(folder, cell):
     path = folder / "visits.csv"
     path.write_text(f"age,share,ill\n39,0.5,no\n{cell},0.25,yes\n50,0.75,no\n", encoding="utf-8")
@@ -220,9 +217,6 @@ def test_extreme_svmlight_rows_are_refused(tmp_path, row):
         table = read_data(path, n_features=3)
         check_features(table.X, "X")
         encode_labels(table.y, [0, 1])
-
-
-# --- labels, classes and ids ----------------------------------------------------------------------------------------
 
 
 def test_labels_beyond_the_floats_are_infinite_ones():

@@ -73,24 +73,21 @@ def test_without_it_the_file_is_refused_by_its_name(visits):
 
 
 @pytest.mark.usefixtures("json_lines")
-def test_a_suffix_has_one_format():
-    with pytest.raises(InvalidParameter, match=r"'\.jsonl' belongs to the format JsonLines"):
-        register_format(JsonLines())
-
-
-@pytest.mark.parametrize("suffixes", [("jsonl",), (".JSONL",), ()])
-def test_a_suffix_is_small_letters_after_a_dot(suffixes):
-    class Odd(JsonLines):
-        pass
-
-    Odd.suffixes = suffixes
-    with pytest.raises(InvalidParameter, match="suffix"):
-        register_format(Odd())
-
-
-def test_what_cannot_read_is_no_format():
-    with pytest.raises(InvalidParameter, match="read method"):
-        register_format("csv")
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (JsonLines(), r"'\.jsonl' belongs to the format JsonLines"),
+        *(
+            (type("Odd", (JsonLines,), {"suffixes": suffixes})(), "suffix")
+            for suffixes in (("jsonl",), (".JSONL",), ())
+        ),
+        ("csv", "read method"),
+    ],
+    ids=["of another format", "without a dot", "in capitals", "none", "nothing that reads"],
+)
+def test_a_format_reads_and_has_suffixes_of_its_own_in_small_letters_after_a_dot(made, said):
+    with pytest.raises(InvalidParameter, match=said):
+        register_format(made)
 
 
 @pytest.mark.default_cases(1)
@@ -155,9 +152,6 @@ def test_tables_are_read_in_a_folder_whose_name_is_no_text(name, tmp_path):
     cells = pl.concat(cells.blocks(8)) if isinstance(cells, PartedFrame) else cells
     assert [str(age) for age in cells["age"].to_list()] == ["31", "47", "58"]
     assert cells["ward"].to_list()[::2] == ["north", "south"]
-
-
-# --- private rows of a direct run are read one by one: what one holds changes nothing about another, and stops nothing
 
 
 def test_a_missing_label_does_not_round_the_others(tmp_path):

@@ -39,9 +39,6 @@ def part(table, rows):
     return X[rows], y[rows]
 
 
-# --- what is found ------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize(("ours", "others"), [*product([20, 1000], [0, 30, 1100, 30_000]), (5, 0), (10, 0), (19, 0)])
 def test_private_rows_are_found_among_any_number_of_others_and_a_handful_alone(ours, others):
@@ -140,7 +137,6 @@ def test_adult_with_a_thousand_private_rows_among_the_published_test_rows_is_fou
     assert records.are_in(pl.concat([adult.test, adult.train[:1000]]))
 
 
-# --- what honest tables are never accused of ----------------------------------------------------------------------
 # Each pair is refused with probability 2e-6 at most; some 1,000 of them together with less than 2e-3, and the seeds
 # are fixed.
 
@@ -189,9 +185,6 @@ def test_two_parts_of_mushroom_pass_and_its_few_valued_columns_too():
         order = np.random.default_rng(7).permutation(len(y))
         for cut in (1000, 4062):
             assert not holds((X[order[:cut]], y[order[:cut]]), (X[order[cut:]], y[order[cut:]]))
-
-
-# --- the bound ------------------------------------------------------------------------------------------------------
 
 
 def exact_tail(shared, totals):

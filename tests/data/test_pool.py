@@ -1,4 +1,4 @@
-"""The public pool cannot be sliced by model selection."""
+"""The public pool cannot be sliced by model selection; labels are codes of declared classes, or refused."""
 
 import pickle
 from functools import partial
@@ -101,15 +101,16 @@ def test_what_is_no_table_is_refused():
             PublicPool(wrong)
 
 
-# --- labels as codes -------------------------------------------------------------------------------------------------
-
-
 def test_codes_are_indices_into_the_declared_classes():
     codes = encode_labels(list("bacb"), ["c", "a", "b"])
     assert (codes.dtype, codes.tolist()) == (np.int64, [2, 1, 0, 2])
     for dtype in ("int8", "uint8", "int64", "float64"):
         assert encode_labels([7, 0], np.array([0, 7], dtype=dtype)).tolist() == [1, 0]
     assert encode_labels([], [0, 7]).tolist() == []
+
+
+#: The name of a column, and tables.
+NO_COLUMNS = ["ill", b"ill", {"ill": 1}, {"yes"}, pl.DataFrame({"a": ["no"], "b": ["no"]})]
 
 
 @pytest.mark.parametrize(
@@ -121,6 +122,9 @@ def test_codes_are_indices_into_the_declared_classes():
         (np.zeros((3, 2)), [0, 1], "one column", "0.0"),
         ([["a"], ["b"]], ["a", "b"], "outside classes", "['a']"),
         *((y, ["no", "yes"], f"got {type(y).__name__}.*one label for every row", str(y)) for y in (417, 41.7, True)),
+        *((y, ["no", "yes"], "^y: (got|expected one label per row)", None) for y in NO_COLUMNS),
+        (["'yes"], ["no", "yes"], "outside classes", None),  # a mark that keeps a formula from being run is none
+        (["=yes"], ["no", "'=yes"], "outside classes", None),
     ],
 )
 def test_labels_that_are_missing_or_none_of_the_classes_are_refused_without_being_shown(labels, classes, told, hidden):
@@ -155,12 +159,6 @@ def test_classes_keep_their_order_and_become_plain_values():
     assert {type(value) for value in classes} == {str}
     assert [type(value) for value in check_classes(np.array([1, 0]))] == [int, int]
     assert [type(value) for value in check_classes(np.array([True, False]))] == [bool, bool]
-
-
-@pytest.mark.parametrize("y", ["ill", b"ill", {"ill": 1}, {"yes"}, pl.DataFrame({"a": ["no"], "b": ["no"]})])
-def test_the_name_of_a_column_or_a_table_is_no_column_of_labels(y):
-    with pytest.raises(DataRefused, match=r"^y: (got|expected one label per row)"):
-        encode_labels(y, ["no", "yes"])
 
 
 def test_public_labels_and_targets_that_are_none_are_refused_in_one_line():

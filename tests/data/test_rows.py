@@ -40,10 +40,10 @@ def dense(rows):
     return rows.toarray() if sparse.issparse(rows) else np.asarray(rows)
 
 
-@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("name", TABLES)
-def test_rows_are_taken_alike_from_every_container_and_stay_in_it(name):
+def test_a_proper_table_comes_back_as_it_is_and_rows_are_taken_alike_from_every_container(name):
     rows = TABLES[name]
+    assert as_rows(rows) is check_features(rows) is rows
     assert (kind(rows), n_rows(rows), width(rows)) == (name, 4, 3)
     assert columns(rows) == (("a", "b", "c") if name in ("pandas", "polars") else None)
     for indices in ([2, 0, 2], np.array([3]), [], np.array([True, False, True, False])):
@@ -52,12 +52,6 @@ def test_rows_are_taken_alike_from_every_container_and_stay_in_it(name):
         assert_array_equal(dense(taken), X[np.asarray(indices, dtype=None if len(indices) else int)])
     with pytest.raises(DataRefused, match="mask"):
         take(rows, np.array([True]))
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_a_proper_table_comes_back_as_it_is(name):
-    assert as_rows(TABLES[name]) is TABLES[name]
-    assert check_features(TABLES[name]) is TABLES[name]
 
 
 def test_other_sparse_formats_become_rows_and_lists_become_floats():
@@ -209,9 +203,6 @@ def test_families_of_pandas_columns():
     assert list(families(frame).values()) == ["number"] * 4 + ["text"] * 4 + ["time", "missing", "number"]
     for name in frame.columns:
         assert n_rows(frame[[name]]) == 2
-
-
-# --- what a sparse row's cells sum to is a matter of that row, also where cells are stored in parts -------------------
 
 
 WIDTH, PARTS = 6, 60

@@ -168,9 +168,6 @@ def test_small_integer_types_of_an_archive_are_widened(tmp_path):
         read_data(path, unit="docid")
 
 
-# --- what is no table: what it is instead, and what to do; nothing of it is quoted ------------------------------------
-
-
 def archive(**changes):
     content = io.BytesIO()
     np.savez(content, **compressed(**changes))
@@ -300,9 +297,6 @@ def test_a_full_disk_is_not_called_a_damaged_file(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "mkdir", full)
     with pytest.raises(PreconditionFailed, match="No space left on device"):
         read_data(path, memory=0, workspace=workspace)
-
-
-# --- a CSV file read some lines at a time: the parts, and the types that polars finds in all of it at once ------------
 
 
 FIRST = {"whole": "7", "real": "2.5", "truth": "true", "text": '"a ""b"", c\nd"', "none": "", "exponent": "1e5"}

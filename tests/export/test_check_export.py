@@ -84,9 +84,6 @@ def exported(cli, votes_run, tmp_path):
     return path
 
 
-# --- an honest package ------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.heavy
 def test_an_honest_package_passes_and_says_what_it_did_not_look_at(made):
     found = outcomes(made.path)
@@ -151,9 +148,6 @@ def test_it_needs_neither_the_run_nor_a_place_to_write(made, tmp_path, cli):
     before = sorted(tmp_path.rglob("*"))
     assert cli("check-export", alone)[0] == 0
     assert sorted(tmp_path.rglob("*")) == before
-
-
-# --- tampering --------------------------------------------------------------------------------------------------------
 
 
 def one_byte_of_the_model(files):
@@ -438,9 +432,6 @@ def test_without_the_receipt_an_exchanged_model_would_pass(made, tmp_path, monke
     assert fails(path) == set()
 
 
-# --- containers -------------------------------------------------------------------------------------------------------
-
-
 def with_member(files, name, content, *, mode=stat.S_IFREG | 0o644):
     written = io.BytesIO(zipped(files))
     with zipfile.ZipFile(written, "a", zipfile.ZIP_DEFLATED) as archive:
@@ -510,9 +501,6 @@ def test_a_folder_with_a_link_or_a_folder_in_it_is_not_read(made, tmp_path):
     (folder / "link").unlink()
     (folder / "more").mkdir()
     assert outcomes(folder) == {"container": Outcome.FAILED}
-
-
-# --- what is checked before it is handed over -------------------------------------------------------------------------
 
 
 def test_a_package_that_its_own_check_would_fail_is_not_written(votes_run, tmp_path, monkeypatch, capsys):

@@ -33,8 +33,6 @@ def honest(made):
     return read_package(made.path)
 
 
-# --- metadata ---------------------------------------------------------------------------------------------------------
-
 METADATA = {
     "balanced accuracy": lambda tree: tree["metrics"].update(balanced_accuracy=0.99),
     "the commonest class": lambda tree: tree["metrics"].update(accuracy_of_the_commonest_class=0.5),
@@ -85,9 +83,6 @@ def test_metadata_of_another_version_of_quorate_are_neither_passed_nor_failed(ho
     found = {each.code: each for each in check_files(fitted(files)).checks}
     assert found["values"].outcome is Outcome.NOT_RUN
     assert "metadata.json was written by quorate 9.9" in found["values"].evidence
-
-
-# --- pickles ----------------------------------------------------------------------------------------------------------
 
 
 def header(shape, descr="'<f8'", version=1):
@@ -170,9 +165,6 @@ def test_inner_zip_files_share_one_bound(honest, monkeypatch):
     assert "unpacks to more than" in failing(files)["pickle"]
 
 
-# --- ONNX -------------------------------------------------------------------------------------------------------------
-
-
 def inner_graph(node, deep):
     """A graph that holds a node at some depth, each level as the branch of an If."""
     from onnx import TensorProto, helper
@@ -233,9 +225,6 @@ def test_inputs_of_another_form_are_a_no_and_no_crash(honest, onnx):
     assert failing(fitted(files))["onnx"] == "Its inputs are not those that metadata.json tells."
 
 
-# --- the check itself -------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("error", [MemoryError, OverflowError, TypeError, RecursionError])
 def test_a_check_that_breaks_off_has_failed(honest, monkeypatch, error):
     def breaks(_):
@@ -280,9 +269,6 @@ def test_metadata_are_made_once_for_whoever_packs_and_whoever_checks(votes_run, 
     content = (package.path / "metadata.json").read_bytes()
     assert as_json(json.loads(content)) == content
     assert fails(package.path) == set()
-
-
-# --- a run of prompts leaves in every format, and what its prompt may say is checked ----------------------------------
 
 
 @pytest.fixture(scope="module")

@@ -292,9 +292,6 @@ def test_onnx_of_patches():
     assert onnx_student(model, images[::-1] * 0.9).largest_difference < 1e-6
 
 
-# --- the student of a run meets, on its way to ONNX and in its card, the public rows as the run read them -------------
-
-
 def with_columns(root):
     for table in ("private", "public", "evaluation"):
         rows = pl.read_csv(root / f"{table}.csv")
@@ -359,9 +356,6 @@ def test_the_student_of_a_run_leaves_as_onnx_and_its_card_says_how_to_ask_it(kin
         (root / "public.csv").rename(tmp_path / "out" / "new.csv")
     exec((tmp_path / "out" / "model_card.md").read_text().split("```")[1].removeprefix("python\n"), told)  # noqa: S102 - as a reader would
     assert len(told["student"].predict(told["rows"])) == 60
-
-
-# --- the program beside a model ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from tests.ledger.postgres_server import running, why_not
+from tests.ledger import postgres_server
 
 from quorate.accounting import PureDP
 from quorate.ledger import Budget, Ledger, MemoryStore, SqliteStore
@@ -100,13 +100,7 @@ class PostgresPlace(Place):
 STORES = {place.kind: place for place in (Place, SqlitePlace, PostgresPlace)}
 
 
-@pytest.fixture(scope="session")
-def server():
-    """A PostgreSQL server; the test is skipped where there can be none."""
-    if (reason := why_not()) is not None:
-        pytest.skip(reason)
-    with running() as server:
-        yield server
+server = postgres_server.server
 
 
 @pytest.fixture(params=list(STORES))
@@ -138,16 +132,28 @@ def on_disk(tmp_path):
     place.close()
 
 
+def used_and_closed(ledger):
+    """Make a few entries: of ten answers four are drawn and stored."""
+    with ledger:
+        ledger.bind("a")
+        reservation = reserved(ledger)
+        for answers in ([1, 0], [2, 1]):
+            reservation.store(reservation.draw("label", 2), answers)
+
+
 @pytest.fixture
 def path(on_disk):
     """A closed ledger with a few entries."""
-    ledger = on_disk.open(Budget(1.0, 1e-5))
-    ledger.bind("a")
-    reservation = reserved(ledger)
-    for answers in ([1, 0], [2, 1]):
-        reservation.store(reservation.draw("label", 2), answers)
-    on_disk.close()
+    used_and_closed(on_disk.open(Budget(1.0, 1e-5)))
     return on_disk.path
+
+
+@pytest.fixture
+def url(server):
+    """The same on a server."""
+    url = server.url()
+    used_and_closed(Ledger(url, budget=Budget(1.0, 1e-5)))
+    return url
 
 
 @contextmanager

@@ -12,6 +12,8 @@ from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
+
 
 def binaries():
     """Where initdb and pg_ctl are; Debian keeps them out of the path."""
@@ -160,3 +162,12 @@ def running(*, started=True):
             with suppress(subprocess.CalledProcessError):  # one that was killed is gone
                 server.stop("immediate")
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def server():
+    """A server for all tests; those that ask for it are skipped where there can be none."""
+    if (reason := why_not()) is not None:
+        pytest.skip(reason)
+    with running() as server:
+        yield server

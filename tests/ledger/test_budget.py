@@ -195,8 +195,6 @@ def test_amounts_are_whole(bad):
         BudgetUnits(epsilon_e9=bad)
 
 
-# --- what charges promise together is never more than each of them promises ----------------------------------------
-
 RELATIONS = {
     "add, remove or replace one person": {"add", "remove", "replace"},
     "add, remove or replace one person, as the owner states": {"add", "remove", "replace"},

@@ -27,9 +27,6 @@ from quorate.types import Secret
 BUDGET = Budget(1.0, 1e-5)
 
 
-# --- A ledger that is opened again in one process ---------------------------------------------------------------
-
-
 @pytest.mark.heavy
 def test_who_knows_a_chain_goes_on_from_there_and_meets_what_others_wrote(place, ledger):
     reserved(ledger)
@@ -85,9 +82,6 @@ def test_only_what_is_newer_is_read_from_the_store(place):
         place.close()
 
 
-# --- No answer leaves before its charge is on stable storage ---------------------------------------------------
-
-
 def test_what_draw_returns_is_in_the_store_already_and_what_store_returns(ledger, reservation):
     block = reservation.draw("label", 3)
     newest = ledger.entries()[-1]
@@ -136,9 +130,6 @@ def test_after_a_commit_that_failed_nothing_is_released_until_it_is_opened_again
     assert [block.status for block in reservation.blocks("label")] == ["stored"] + ["interrupted"] * recorded
 
 
-# --- The recorded spend never falls below what was released ----------------------------------------------------
-
-
 def test_a_reservation_is_charged_at_once_at_its_whole_price(ledger):
     reserved(ledger)
     assert (ledger.spent.epsilon, ledger.left.epsilon) == (0.25, 0.75)
@@ -152,9 +143,6 @@ def test_spend_outlives_a_restart(place):
 
 def test_there_is_no_reset(ledger):
     assert not [name for name in dir(ledger) if "reset" in name or "refund" in name or "delete" in name]
-
-
-# --- The cap is never passed -----------------------------------------------------------------------------------
 
 
 def test_a_reservation_beyond_the_budget_is_refused_and_costs_nothing(ledger):
@@ -229,9 +217,6 @@ def test_a_closed_release_reserves_nothing_more_but_ends_what_it_began(ledger, r
     assert reserved(ledger).sequence == reservation.sequence  # the same request as before: nothing new
 
 
-# --- Altered or older ledgers (files are the subject of test_sqlite.py and test_chain.py) ------------------------
-
-
 def test_a_receipt_of_this_ledger_is_accepted_and_of_another_refused(place, tmp_path, ledger):
     receipts = [reserved(ledger).receipt, ledger.bind("f" * 64)]
     for receipt in receipts:
@@ -254,9 +239,6 @@ def test_an_export_can_be_verified_by_whoever_gets_it(ledger, reservation):
     lines = [canonical(entry) for entry in json.loads(json.dumps(ledger.export()))]
     assert verify(lines).head == ledger.head == ledger.verify()
     assert verify(lines) == verify(ledger.export()) == ledger.state
-
-
-# --- Binding to a data set -------------------------------------------------------------------------------------
 
 
 def test_a_changed_fingerprint_is_refused_until_the_owner_says_that_it_is_the_same_release(place, ledger):
@@ -289,9 +271,6 @@ def test_an_existing_ledger_keeps_its_budget(place):
     place.close()
     with pytest.raises(InvalidParameter):
         place.open((1.0, 1e-5))
-
-
-# --- Idempotency -----------------------------------------------------------------------------------------------
 
 
 def test_a_reservation_retried_under_its_key_is_not_charged_again(place, ledger):
@@ -395,8 +374,6 @@ def test_foreseeing_a_reservation_says_what_it_would_raise_and_charges_nothing(l
         ledger.check_affordable(PureDP(0.1), key="more", **asked)
 
 
-# --- What is promised beside the numbers -------------------------------------------------------------------------
-
 PERSON = GuaranteeScope(unit="person", neighbours="add, remove or replace one person", caveats=("n is public",))
 REPLACED = GuaranteeScope(unit="person", neighbours="replace one person")
 RECORD = GuaranteeScope(unit="record", neighbours="add, remove or replace one record")
@@ -458,9 +435,6 @@ def test_a_retry_is_paid_by_the_same_parts(ledger):
     for other in (None, {"label": 1, "tuning": 0}, {"label": 0, "tuning": 0}):
         with pytest.raises(PreconditionFailed):
             ledger.reserve(event, charged_to=other, **asked)
-
-
-# --- Resuming --------------------------------------------------------------------------------------------------
 
 
 def test_a_block_that_was_drawn_and_not_stored_is_interrupted_after_a_restart(place, reservation):
@@ -529,9 +503,6 @@ def test_answers_that_do_not_fit_are_refused_before_they_spoil_the_chain(answers
 def test_answers_may_be_any_json_and_arrays(answers, told, reservation):
     reservation.store(reservation.draw("label", 2), answers)
     assert reservation.blocks("label")[0].answers == told
-
-
-# --- Arguments -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.default_cases(3)

@@ -8,26 +8,16 @@ from tests.ledger.faults import table
 from tests.ledger.faults.failover import FAULT, drill
 from tests.ledger.postgres_server import waiting, why_not
 
-from quorate.accounting import PureDP
 from quorate.errors import LedgerIntegrityError, PreconditionFailed
 from quorate.folder.folder import RunFolder
-from quorate.ledger import Budget, Ledger, postgres
+from quorate.ledger import Ledger, postgres
 from quorate.ledger.postgres import PostgresStore
 from quorate.ledger.state import Epoch
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=why_not() or "")
 
-BUDGET, PURPOSE = Budget(1.0, 1e-5), "label"
+PURPOSE = "label"
 WAITS = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
-
-
-@pytest.fixture
-def url(server):
-    """A closed ledger with ten answers reserved."""
-    url = server.url()
-    with Ledger(url, budget=BUDGET) as ledger:
-        ledger.reserve(PureDP(0.5), delta=0, purposes={PURPOSE: 10}, key="labels")
-    return url
 
 
 def cancelled(server, ledger):
@@ -53,16 +43,16 @@ def test_a_commit_that_the_standby_may_lack_answers_nothing_and_is_settled_by_wa
     monkeypatch.undo()
     server.until(f"SELECT count(*) = 0 {WAITS}")
     with Ledger(url) as ledger:
-        assert ledger.reservations()[0].remaining(PURPOSE) == 9  # in doubt, and so charged
+        assert ledger.reservations()[0].remaining(PURPOSE) == 5  # in doubt, and so charged
 
 
 def test_that_test_catches_a_store_that_takes_a_warning_for_a_success(server, url, monkeypatch):
     monkeypatch.setattr(PostgresStore, "_note", lambda self, notice: None)
     with Ledger(url) as ledger, waiting(server):
-        assert cancelled(server, ledger).result().first == 0
+        assert cancelled(server, ledger).result().first == 4
         monkeypatch.setattr(PostgresStore, "_end", lambda self: self._open_connection().execute("ROLLBACK"))
         with Ledger(url) as other:
-            assert other.reservations()[0].remaining(PURPOSE) == 9  # told, though no standby has it
+            assert other.reservations()[0].remaining(PURPOSE) == 5  # told, though no standby has it
 
 
 def waited_for_nobody(server, url):
@@ -82,7 +72,7 @@ def test_a_commit_whose_standby_is_taken_out_of_the_settings_meanwhile_answers_n
 def test_that_test_catches_a_store_that_does_not_look_again(server, url, monkeypatch):
     monkeypatch.setattr(PostgresStore, "_settings_now", lambda self: ("nobody", None))
     monkeypatch.setattr(postgres, "_WAITS_FOR", "current_setting('synchronous_standby_names'), NULL")
-    assert waited_for_nobody(server, url).first == 0
+    assert waited_for_nobody(server, url).first == 4
 
 
 def test_where_a_standby_is_required_a_server_that_waits_for_none_is_refused(server, url):

@@ -45,9 +45,6 @@ def path(tmp_path):
     return written(tmp_path / "ledger.db")
 
 
-# --- an anchor written by hand ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("left", ["nothing", "an empty file", "the ledger", "the first entry"])
 def test_a_first_anchor_written_by_hand_resets_nothing(path, left):
@@ -69,9 +66,6 @@ def test_a_key_alone_tells_that_the_first_anchor_was_written_by_hand(path):
         beside(path, ending).unlink()
     beside(path, ".anchor").write_bytes(GENESIS_ANCHOR)
     assert "the anchor was replaced" in str(refused(path))
-
-
-# --- a chain hashed anew ----------------------------------------------------------------------------------------------
 
 
 def edited(path, edit, *, anchored=True):
@@ -149,9 +143,6 @@ def test_what_no_price_and_no_hash_can_tell(path):
     with Ledger(path) as ledger:
         ledger.verify(prices=True)
         assert ledger.budget.epsilon == 50.0
-
-
-# --- a second name ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.default_cases(2)

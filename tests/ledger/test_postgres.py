@@ -11,10 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.labelling.conftest import ask
+from tests.ledger.conftest import reserved
 from tests.ledger.postgres_server import running, why_not
 from tests.shell import shell
 
-from quorate.accounting import PureDP, Repeated
+from quorate.accounting import Repeated
 from quorate.errors import (
     BudgetExhausted,
     InvalidParameter,
@@ -40,24 +41,8 @@ BUDGET, PURPOSE = Budget(1.0, 1e-5), "label"
 HEAD = "SELECT sequence, hash FROM quorate_head WHERE ledger = %s"
 
 
-def reserved(ledger, count=10, key="labels"):
-    return ledger.reserve(PureDP(0.5), delta=0, purposes={PURPOSE: count}, key=key)
-
-
 def name_of(url):
     return url.partition("ledger=")[2].partition("&")[0]
-
-
-@pytest.fixture
-def url(server):
-    """A closed ledger with a few entries."""
-    url = server.url()
-    with Ledger(url, budget=BUDGET) as ledger:
-        ledger.bind("a")
-        reservation = reserved(ledger)
-        for answers in ([1, 0], [2, 1]):
-            reservation.store(reservation.draw(PURPOSE, 2), answers)
-    return url
 
 
 def refused(url):
@@ -66,19 +51,12 @@ def refused(url):
             Ledger(url, budget=budget)
 
 
-# --- opening -----------------------------------------------------------------------------------------------------
-
-
 def test_a_ledger_that_is_not_there_is_not_made_without_a_budget(server):
-    with pytest.raises(PreconditionFailed, match="give a budget"):
-        Ledger(server.url())
-
-
-def test_an_empty_database_has_no_ledger(server):
     server.sql("CREATE DATABASE empty")
     elsewhere = server.url().replace("/postgres?", "/empty?")
-    with pytest.raises(PreconditionFailed, match="give a budget"):
-        Ledger(elsewhere)
+    for nowhere in (server.url(), elsewhere):
+        with pytest.raises(PreconditionFailed, match="give a budget"):
+            Ledger(nowhere)
     with Ledger(elsewhere, budget=BUDGET) as ledger:
         assert ledger.durable
         assert ledger.own_store is None
@@ -89,7 +67,7 @@ def test_one_database_holds_several_ledgers(server):
     one, two = server.url(), server.url()
     with Ledger(one, budget=BUDGET) as first, Ledger(two, budget=BUDGET) as second:
         reserved(first)
-        assert (first.spent.epsilon, second.spent.epsilon) == (0.5, 0.0)
+        assert (first.spent.epsilon, second.spent.epsilon) == (0.25, 0.0)
 
 
 NOWHERE = ["/db?ledger=", "/db?key_file=/nowhere/at/all.key", "/db?key_file=/tmp/key", "/db?such=1", "/db?standby=yes"]
@@ -176,9 +154,6 @@ def test_a_role_that_may_only_add_serves_and_cannot_rewrite(server, url):
         ):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 connection.execute(statement)
-
-
-# --- several servers ---------------------------------------------------------------------------------------------
 
 
 def test_two_servers_share_one_cap_one_key_space_and_one_quota(url):
@@ -369,9 +344,6 @@ def test_whatever_stops_a_ledger_leaves_nobody_waiting(server, url, monkeypatch)
         each.close()
 
 
-# --- the key that binds data -------------------------------------------------------------------------------------
-
-
 def test_the_key_lies_where_the_url_says_and_gets_its_name_with_the_first_entry(server, tmp_path):
     url = server.url(key_file=str(tmp_path / "study.key"))
     with Ledger(url, budget=BUDGET) as ledger:
@@ -393,7 +365,7 @@ def test_every_verb_of_the_command_line_takes_a_url(url, tmp_path):
         code, out, err = shell(shlex.join(["quorate", "ledger", *map(str, arguments)]), tmp_path)
         return code, out + err
 
-    assert "spent ε 0.5 of 1" in said("show", url)[1]
+    assert "spent ε 0.25 of 1" in said("show", url)[1]
     code, out = said("receipt", url)
     assert code == 0
     assert "1 receipt checked" in said("verify", url, "--receipt", out.strip())[1]
@@ -404,8 +376,6 @@ def test_every_verb_of_the_command_line_takes_a_url(url, tmp_path):
     assert said("show", url.replace(name_of(url), "nowhere"))[0] == 4
 
 
-# --- older, deleted, edited --------------------------------------------------------------------------------------
-
 AT = "WHERE ledger = '{name}'"
 NEWEST = "(SELECT max(sequence) FROM quorate_entry WHERE ledger = '{name}')"
 
@@ -414,7 +384,7 @@ NEWEST = "(SELECT max(sequence) FROM quorate_entry WHERE ledger = '{name}')"
 @pytest.mark.parametrize(
     "statements",
     [
-        [f"UPDATE quorate_entry SET line = replace(line, '500000000', '400000000') {AT}"],
+        [f"UPDATE quorate_entry SET line = replace(line, '250000000', '150000000') {AT}"],
         [f"UPDATE quorate_entry SET line = line || ' ' {AT} AND sequence = 3"],
         [f"DELETE FROM quorate_entry {AT} AND sequence = 4"],
         [f"DELETE FROM quorate_entry {AT} AND sequence = {NEWEST}"],
@@ -460,9 +430,6 @@ def test_what_is_edited_under_an_open_ledger_stops_it(server, url):
         with pytest.raises(LedgerIntegrityError):
             ledger.reservations()[0].draw(PURPOSE)
         assert not ledger.healthy
-
-
-# --- crashes (kill -9 is the subject of test_faults.py) -----------------------------------------------------------
 
 
 @contextmanager

@@ -32,9 +32,6 @@ def told(ledger, client):
     return quota.answers, quota.drawn, quota.left
 
 
-# --- quotas ------------------------------------------------------------------------------------------------------
-
-
 def test_a_client_is_given_no_more_than_its_quota_and_others_go_on(ledger, reservation):
     ledger.set_quota("ann", 3, "a trial")
     draw(reservation, "ann", 2)
@@ -134,9 +131,6 @@ def test_these_tests_catch_a_ledger_without_the_check_and_its_chain_is_refused(m
     assert told(ledger, "ann") == (1, 3, 0)
     with pytest.raises(LedgerIntegrityError, match="breaks a rule"):
         verify(lines)
-
-
-# --- blocks of several clients -----------------------------------------------------------------------------------
 
 
 def test_one_block_counts_for_each_of_its_clients_and_outlives_a_restart(place, ledger, reservation):

@@ -134,9 +134,6 @@ def test_the_logs_name_is_on_the_disk_before_the_first_commit(path, monkeypatch)
         assert ledger.reservations()[0].remaining("label") == 4
 
 
-# --- older, deleted, replaced --------------------------------------------------------------------------------
-
-
 def test_an_older_ledger_is_refused(path, tmp_path):
     old = saved(path, tmp_path / "old")
     with Ledger(path) as ledger:
@@ -211,9 +208,6 @@ def test_a_file_that_was_deleted_or_replaced_is_refused_and_not_made_afresh(path
     refused(path)
 
 
-# --- edited with a database tool -----------------------------------------------------------------------------
-
-
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize(
     "statements",
@@ -249,9 +243,6 @@ def test_damage_that_no_row_shows_is_noticed_before_anything_is_written_onto_it(
         file.seek(36)  # the number of free pages, of which there are none
         file.write((5).to_bytes(4, "big"))
     assert "damaged" in str(refused(path))
-
-
-# --- who may hold it -----------------------------------------------------------------------------------------
 
 
 def test_a_ledger_is_held_once_in_one_process(on_disk):
@@ -302,8 +293,6 @@ def test_a_forked_child_may_neither_use_a_ledger_nor_harm_it(nursery, tmp_path):
     told = nursery(do="inherit", path=str(tmp_path / "ledger.db"))
     assert told == {"told": "refused", "log_kept": True, "remaining": 38}
 
-
-# --- a disk that fails ---------------------------------------------------------------------------------------
 
 POINTS = ["begun", "inserted", "committed", "anchor written", "anchored"]
 

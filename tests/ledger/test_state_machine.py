@@ -40,9 +40,6 @@ class CrashError(OSError):
     """The process ends here."""
 
 
-# --- where a ledger lives ----------------------------------------------------------------------------------------
-
-
 class Files:
     """A SQLite file: one process at a time. A crash leaves what lay on the disk at that moment."""
 
@@ -142,9 +139,6 @@ class Tables:
         pass
 
 
-# --- the model ---------------------------------------------------------------------------------------------------
-
-
 @dataclass
 class Charge:
     """A reservation that was acknowledged, in tenths of ε."""
@@ -213,8 +207,6 @@ class LedgerMachine(RuleBasedStateMachine):
         self.patches.close()
         self.home.end()
 
-    # --- help ----------------------------------------------------------------------------------------------------
-
     def ledger(self, number):
         return self.ledgers[number % len(self.ledgers)]
 
@@ -240,8 +232,6 @@ class LedgerMachine(RuleBasedStateMachine):
 
     def written(self):
         return sum(entry.kind != "started" for entry in self.ledger(0).entries())
-
-    # --- charges, draws, answers ---------------------------------------------------------------------------------
 
     @rule(number=who, key=keys, tenths=st.integers(1, 5), count=st.integers(1, 9))
     def charge(self, number, key, tenths, count):
@@ -344,8 +334,6 @@ class LedgerMachine(RuleBasedStateMachine):
         if expected is None:
             given.answers, self.model.receipt = answers, receipt
 
-    # --- the owner's acts ----------------------------------------------------------------------------------------
-
     @rule(number=who, client=clients, quota=st.none() | st.integers(0, 4))
     def set_quota(self, number, client, quota):
         ledger, same = self.ledger(number), self.model.quotas.pop(client, None)
@@ -380,8 +368,6 @@ class LedgerMachine(RuleBasedStateMachine):
             expected = PreconditionFailed if self.model.closed else None
             self.attempt(expected, lambda: self.ledger(number).close_release("r"))
             self.model.closed = True
-
-    # --- crashes and restarts ------------------------------------------------------------------------------------
 
     @rule(number=who, key=keys, tenths=st.integers(1, 5), count=counts, point=st.sampled_from(POINTS))
     def crash_in_a_charge(self, number, key, tenths, count, point):
@@ -426,8 +412,6 @@ class LedgerMachine(RuleBasedStateMachine):
         self.saved.append((self.home.save(), self.model.receipt))
         self.reopen()
 
-    # --- old files, missing anchors, a second process --------------------------------------------------------------
-
     @precondition(lambda self: self.saved)
     @rule(data=st.data(), anchor=st.sampled_from([False, False, True]))
     def restore_an_old_file(self, data, anchor):
@@ -465,8 +449,6 @@ class LedgerMachine(RuleBasedStateMachine):
     def another_process(self):
         self.home.check_second()
 
-    # --- what always holds ---------------------------------------------------------------------------------------
-
     @invariant()
     def what_was_acknowledged_is_on_record_and_the_cap_holds(self):
         for ledger in self.ledgers:
@@ -496,9 +478,6 @@ class SharedLedgerMachine(LedgerMachine):
     """The same on PostgreSQL, with two processes at work."""
 
     home_of = Tables
-
-
-# --- broken twins ------------------------------------------------------------------------------------------------
 
 
 @contextmanager

@@ -128,9 +128,6 @@ def test_a_few_probabilities_are_what_they_were():
     assert (round(passes("laplace", 2.0, 1), 4), round(passes("laplace", 2.0, 0), 4)) == (0.3775, 0.6225)
 
 
-# --- whatever mechanism is named, the budget fills in its noise, is kept, and is used --------------------------------
-
-
 GIVEN = {"threshold": 150.0, "confidence": 0.9, "cutoff": 5, "bins": 10}
 
 

@@ -130,9 +130,6 @@ def test_a_prediction_that_is_none_is_refused():
             mechanism.release(counts, SeededNoise(0), prediction=np.array(prediction))
 
 
-# --- distance to instability against brute force, and the release that rests on it -----------------------------------
-
-
 def distance(counts):
     return int(distance_to_instability(np.array([counts], dtype=np.int64))[0])
 

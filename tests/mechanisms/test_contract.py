@@ -282,8 +282,6 @@ class TestRelease:
         assert mechanism.release_many(counts, OSNoise()).shape[0] == 20
 
 
-# --- the law of one by one is the law of all at once ----------------------------------------------------------------
-
 FALSE_ALARM = 1e-6
 HARD = np.array([[200, 200], [203, 197], [198, 202]], dtype=np.int64)
 DRAWS = 1_500
@@ -339,9 +337,6 @@ class Hasty(QueryMechanism):
 @pytest.mark.heavy
 def test_that_test_catches_a_batch_that_shares_its_noise():
     assert one_by_one_and_all_at_once(Hasty(4.0)) < FALSE_ALARM
-
-
-# --- refusals -------------------------------------------------------------------------------------------------------
 
 
 @every_mechanism
@@ -436,9 +431,6 @@ def test_a_number_out_of_range(mechanism, wrong):
                 replace(mechanism, **{name: value})
 
 
-# --- a value --------------------------------------------------------------------------------------------------------
-
-
 @every_mechanism
 class TestValue:
     @pytest.mark.default_cases(4)
@@ -469,9 +461,6 @@ class TestValue:
                 twin = replace(mechanism, **{each.name: scalar})
                 assert twin == mechanism
                 assert type(getattr(twin, each.name)) is type(value)
-
-
-# --- what K teachers can get answered, against the release itself ---------------------------------------------------
 
 
 @pytest.mark.default_cases(3)

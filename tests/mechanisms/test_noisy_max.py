@@ -33,11 +33,7 @@ from quorate.mechanisms.answers import half_lead
 from quorate.noise import OSNoise, SeededNoise, discrete_gaussian
 
 N = 100_000
-
-
 HISTOGRAMS = [(4, 3, 0), (5, 5, 5), (10, 0), (0, 0, 1, 0), (9, 12, 8, 11)]
-
-
 OF_TWO = [(4, 3), (3, 4), (5, 5), (0, 0), (0, 7), (6, 0)]
 KINDS = {"histogram": HISTOGRAMS, "binary": OF_TWO, "laplace": HISTOGRAMS}
 
@@ -144,7 +140,6 @@ def test_the_binary_test_catches_a_half_lead_rounded_down_or_not_halved(exact):
 @pytest.mark.parametrize("scale", [0.6, 1.0, 2.0])
 @pytest.mark.parametrize("eps", [0.0, 0.3, 1.0, 2.0])
 def test_no_neighbouring_pair_loses_more_than_the_price(exact, kind, n_classes, n_teachers, scale, eps):
-    """The exact privacy loss of one answer, over all neighbouring histograms, stays within the accountant's curve."""
     worst = exact.worst_delta(lambda counts: law_of(exact, kind, counts, scale), n_classes, n_teachers, eps)
     event = noisy_max(kind, scale).event
 

@@ -109,9 +109,6 @@ def test_an_audit_attacks_counts_of_targets_and_catches_a_twin(kind, caught):
     assert audit_means(means, Composed((paid.event, means.schedule(3))), counts=paid, **how).violated  # one was paid
 
 
-# --- the twins ------------------------------------------------------------------------------------------------------
-
-
 class FromZero(NoisyMean):
     """A number is counted from the low end: who abstains in its place moves the sum by twice as much."""
 

@@ -64,9 +64,6 @@ def test_bounds_are_rounded_up():
     assert all(moved_by(relation) == pytest.approx(far, rel=1e-15) for relation, far in MOVED.items())  # type: ignore[arg-type]
 
 
-# --- rows are shortened ----------------------------------------------------------------------------------------------
-
-
 def rows_of(n_columns: int, seed: int) -> np.ndarray:
     """Whole numbers of every size that a row can hold: none, one, few, all as large as can be."""
     rng = np.random.default_rng(seed)
@@ -128,9 +125,6 @@ def test_sums_of_the_longest_rows_are_exact():
     assert pair_sums(largest).tolist() == [2**14 * 5_792**2]
     assert pair_sums(rows[:0]).tolist() == [0] * 15
     assert pair_sums(rows).dtype == np.int64
-
-
-# --- what it costs ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("neighbours", MOVED)

@@ -23,9 +23,6 @@ def sparse_vector(cutoff=3, n_queries=200, calibration="tight", epsilon=1.0, del
     return StableSparseVector(epsilon, delta, cutoff, n_queries, calibration)
 
 
-# --- one stage, by exact summation over the threshold noise
-
-
 class Stage:
     """A stage as the papers define it: laws of the two noises, and P(pattern) summed over the threshold's."""
 
@@ -128,9 +125,6 @@ def test_the_tail_bounds_the_answer_to_an_unstable_query_however_long_the_stage(
         assert bad <= allowed * (1 + 1e-6) + 1e-15
     fresh = (stage.p * stage.passes(0)).sum()
     assert fresh == pytest.approx(allowed, rel=1e-6)  # the bound is the fresh stage's probability itself
-
-
-# --- calibration
 
 
 @pytest.mark.default_cases(3)
@@ -236,9 +230,6 @@ def test_the_tight_search_finds_what_a_brute_search_finds(exact):
 
     assert found.passing_dist(0.95) <= best
     assert slow_passing_dist(Stage(exact, found), 0.95) == found.passing_dist(0.95)
-
-
-# --- runs
 
 
 def stream(distances):
@@ -374,9 +365,6 @@ def test_a_long_stream_is_scanned_across_its_blocks():
     assert (answers[15_000:] == DECLINED).all()
 
 
-# --- the value
-
-
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
 def test_the_event_is_all_stages_and_the_tail(calibration):
     mechanism = sparse_vector(cutoff=4, calibration=calibration)
@@ -397,9 +385,6 @@ def test_bad_counts_are_refused_without_a_count(counts):
     with pytest.raises(InvalidParameter, match=r"^counts must ") as refusal:
         sparse_vector().release(counts, OSNoise())
     assert "7" not in str(refusal.value)
-
-
-# --- what an earlier version charged ---------------------------------------------------------------------------------
 
 
 @pytest.mark.default_cases(1)

@@ -117,6 +117,17 @@ def serve(own_run):
         yield lambda run=None, **settings: stack.enter_context(running(run or own_run(), **settings))
 
 
+def online(ledger):
+    """How many queries a ledger says were answered, none of them twice, and how many were drawn; all is paid for."""
+    ledger.verify(prices=True)
+    [reservation] = ledger.reservations()
+    blocks = reservation.blocks("online answer")
+    queries = [query for block in blocks if block.answers is not None for query in block.answers["queries"]]
+    drawn = sum(block.count for block in blocks)
+    assert len(set(queries)) == len(queries) <= drawn <= reservation.purposes["online answer"]
+    return len(queries), drawn
+
+
 def rows(n, seed=7):
     frame = visits(n, seed=seed)[0]
     return frame.to_dicts()

@@ -2,6 +2,7 @@
 
 import re
 import signal
+import socket
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,6 +12,13 @@ from tests.preloaded import Forked
 
 CLI = "from quorate.cli import main; main()"
 LISTENING = re.compile(r'"event": "listening".*"port": (\d+)')
+
+
+def free_port():
+    """A port of this machine on which nobody listens."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
 
 
 @dataclass

@@ -1,11 +1,10 @@
-"""The routes: what is asked, what comes back, what it costs, and who may."""
-
-import socket
+"""The routes: what is asked, what comes back, what it costs, and who may; and the client, whose retry costs nothing."""
 
 import httpx
 import polars as pl
 import pytest
 from tests.service.conftest import NOW, rows, running
+from tests.service.processes import free_port
 
 from quorate.errors import InvalidParameter
 from quorate.ledger import Ledger, Receipt
@@ -211,9 +210,6 @@ def test_where_nothing_was_kept_back_labels_are_told_and_the_student_has_the_res
         assert (told["answers_left"], told["charged"]) == (0, 0)
 
 
-# --- the client: a retry is the same request, so that it cannot be charged twice -------------------------------------
-
-
 class Unreliable(httpx.BaseTransport):
     """Carries requests to a service, and loses every answer of the first `lost`."""
 
@@ -271,9 +267,7 @@ def test_it_gives_up_after_its_retries(serve):
 
 
 def test_where_nobody_listens_nothing_was_charged_and_it_says_so():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    url = f"http://127.0.0.1:{free_port()}"
     for place in (url, "nowhere", "http://[", "ftp://nowhere"):
         with pytest.raises((NoAnswer, InvalidParameter)) as none, Client(place, "k", sleep=lambda _: None) as asking:
             asking.label({})

@@ -145,9 +145,6 @@ def test_a_past_is_read_off_the_ledger(own_run):
     assert again.tail[-1].hash == live.tail[-1].hash
 
 
-# --- every page as a browser lays it out ------------------------------------------------------------------------------
-
-
 runs = conftest.runs
 in_browser = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")
 

@@ -14,9 +14,8 @@ from typing import Any
 import httpx
 import pytest
 from benchmarks.service import WithoutLedger
-from tests.ledger.postgres_server import running as database
-from tests.ledger.postgres_server import why_not
-from tests.service.conftest import rows, running, runs
+from tests.ledger import postgres_server
+from tests.service.conftest import online, rows, running, runs
 from tests.service.processes import serving
 
 from quorate.errors import InvalidParameter, PreconditionFailed
@@ -29,6 +28,7 @@ from quorate.service.keys import KeyFile
 
 ARCHIVES = Path(__file__).parents[1] / "golden" / "version_0_2_dev0"
 pytestmark = pytest.mark.mostly_heavy
+server = postgres_server.server
 
 
 def ask(server, token, row):
@@ -148,9 +148,6 @@ def test_a_key_is_changed_for_another_one_without_a_refusal(own_run, cli):
     )
 
 
-# --- kills: what any client was told is in the ledger, and nothing is drawn twice ------------------------------------
-
-
 CLIENTS = 8
 
 
@@ -192,7 +189,6 @@ def test_a_service_that_tells_without_its_ledger_is_caught(own_run):
     [(300, 1), pytest.param(3_000, 20, marks=pytest.mark.faults)],
 )
 def test_a_killed_service_told_nothing_that_is_not_in_its_ledger(own_run, kept, kills):
-    """Killed so many times while clients ask: what they were told must be what the ledger holds."""
     root, rng = own_run(**{"mechanism.online_answers": kept}), random.Random(kills)
     token, _ = KeyFile(root / "private").create("a test", ["ask"])
     points, told = rows(400, seed=kills), dict[str, str]()
@@ -212,28 +208,12 @@ def test_a_killed_service_told_nothing_that_is_not_in_its_ledger(own_run, kept, 
             for thread in threads:
                 thread.join(60)
     with Ledger(root / "ledger.db") as ledger:
-        ledger.verify(prices=True)
-        [reservation] = ledger.reservations()
-        blocks = reservation.blocks("online answer")
-        queries = [query for block in blocks if block.answers is not None for query in block.answers["queries"]]
-        drawn = sum(block.count for block in blocks)
-    assert 0 < len(told) <= len(queries) <= drawn <= reservation.purposes["online answer"]
-    assert len(set(queries)) == len(queries)  # no query was answered twice
+        answered, drawn = online(ledger)
+    assert 0 < len(told) <= answered <= drawn <= kept
     assert is_held(root, told)
 
 
-# --- a ledger in PostgreSQL: two services on two copies of the folder answer from one budget -------------------------
-
-
 KEPT = 12
-
-
-@pytest.fixture(scope="module")
-def server():
-    if (reason := why_not()) is not None:
-        pytest.skip(reason)
-    with database() as server:
-        yield server
 
 
 @pytest.fixture(scope="module")

@@ -1,16 +1,18 @@
-"""When the disk fails, the service fails closed; when it is started anew, a sparse vector's stage is over."""
+"""When the disk fails, the service fails closed; when it is started anew, a sparse vector's stage is over.
+
+Logs and metrics tell nothing of votes: neighbours who get equal answers leave equal bytes.
+"""
 
 import errno
 import os
 import secrets
-import socket
 from datetime import UTC, datetime
 
 import httpx
 import numpy as np
 import pytest
 from tests.service.conftest import PLACES, ensemble, listening, rows, running
-from tests.service.processes import serving
+from tests.service.processes import free_port, serving
 
 from quorate.errors import LedgerBusy, PreconditionFailed, SeededNoiseRefused
 from quorate.ledger import Budget, Ledger
@@ -124,9 +126,7 @@ def test_what_is_not_served(finished, own_run, tmp_path):
 def test_the_command_serves_until_it_is_told_to_stop_and_answers_what_is_under_way(own_run):
     root = own_run()
     token, _ = KeyFile(root / "private").create("a test", ["ask", "read"])
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        beside = free.getsockname()[1]
+    beside = free_port()
     with serving(root, metrics=beside) as server:
         assert "quorate_answers_left 12" in httpx.get(f"http://127.0.0.1:{beside}/metrics").text
         headers = {"authorization": f"Bearer {token}"}
@@ -138,9 +138,6 @@ def test_the_command_serves_until_it_is_told_to_stop_and_answers_what_is_under_w
     assert token not in said
     with Ledger(root / "ledger.db") as ledger:
         ledger.verify(prices=True)
-
-
-# --- logs and metrics tell nothing of votes: neighbours who get equal answers leave equal bytes ----------------------
 
 
 NOW = datetime(2026, 3, 4, tzinfo=UTC)

@@ -37,8 +37,6 @@ from quorate.service.records import Log, Records
 from quorate.service.server import _logged, descriptors_for, impatient
 from quorate.voting.inputs import View, refuse_asked
 
-# --- the log -----------------------------------------------------------------------------------------------------
-
 
 def pipe(size=4_096):
     reader, writer = os.pipe()
@@ -151,9 +149,6 @@ def test_a_500_that_is_none_of_the_service_is_not_taken_for_one_that_cost_nothin
     assert refused.value.charged
 
 
-# --- the ledger's files -------------------------------------------------------------------------------------------
-
-
 @pytest.mark.heavy
 @pytest.mark.parametrize("end", ["", "-wal", ".anchor"])
 def test_a_ledger_that_is_removed_while_it_serves_ends_all_answers_and_the_log_says_why(own_run, end):
@@ -192,9 +187,6 @@ def test_descriptors_and_memory_that_are_short_are_tried_again(serve, monkeypatc
         assert refused.headers["retry-after"] == "1"
         assert of == "the keys" or run.http.get("/readyz").status_code == 200
     assert run.post({"rows": rows(3)}).json()["charged"] == 3
-
-
-# --- the keys, and who made them ----------------------------------------------------------------------------------
 
 
 @pytest.mark.heavy
@@ -257,9 +249,6 @@ def test_commands_of_root_leave_every_file_of_a_run_to_its_owner(own_run):
             main(arguments)
         assert ended.value.code == 0
         assert {(path.stat().st_uid, path.stat().st_gid) for path in root.rglob("*")} == {(12_345, 12_346)}
-
-
-# --- connections --------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -331,8 +320,6 @@ def test_a_connection_that_says_nothing_is_ended_and_one_that_asked_is_not():
             assert time.monotonic() - began < 15
             assert http.get("/").text == "hello"  # on the connection that asked
 
-
-# --- one client's number ------------------------------------------------------------------------------------------
 
 TREES = {"teachers.model": "tree"}
 

@@ -18,8 +18,8 @@ import httpx
 import pytest
 from tests.ledger.postgres_server import running as database
 from tests.ledger.postgres_server import why_not
-from tests.service.conftest import rows, runs
-from tests.service.processes import CLI, LISTENING
+from tests.service.conftest import online, rows, runs
+from tests.service.processes import CLI, LISTENING, free_port
 
 from quorate.folder.batch import load_run
 from quorate.folder.methods import execute
@@ -72,13 +72,8 @@ class Asker:
 
     def check(self, ledger):
         """Hold what was told against the ledger: all of it is charged, and nothing was answered twice."""
-        ledger.verify(prices=True)
-        [reservation] = ledger.reservations()
-        blocks = reservation.blocks("online answer")
-        queries = [query for block in blocks if block.answers is not None for query in block.answers["queries"]]
-        drawn = sum(block.count for block in blocks)
-        assert len(set(queries)) == len(queries)
-        assert len(self.told) <= self.charged <= len(queries) <= drawn <= self.charged + self.doubtful
+        answered, drawn = online(ledger)
+        assert len(self.told) <= self.charged <= answered <= drawn <= self.charged + self.doubtful
 
 
 @dataclass
@@ -137,12 +132,6 @@ def serving(root, *, soft=None, port=0, stderr=None, **how):
 def _listens(port):
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def free_port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 @pytest.fixture(scope="module")

@@ -194,9 +194,6 @@ def test_a_row_is_read_as_the_tables_of_its_run_are_written():
             read(dose=wrong)
 
 
-# --- ten thousand hostile requests: no 5xx, no charge, no echo, no crash. Some hundred of them by default ------------
-
-
 @dataclass(frozen=True)
 class Request:
     """One request as bytes of its body, and its headers."""

@@ -1,4 +1,4 @@
-"""Many clients at once: one block, one charge a query, the cap to the answer; and what a quota lets a key have."""
+"""Many clients at once: one block, one charge a query, the cap to the answer; what a quota lets a key have; keys."""
 
 import asyncio
 import os
@@ -83,11 +83,18 @@ class Slow:
         return [Answered((Point("no", "answered", "ensemble"),)) for _ in block]
 
 
-def ask_all(threads, n):
-    async def all_of_them():
-        return list(await asyncio.gather(*(threads.ask(LabelRequest("key:a", ((),))) for _ in range(n))))
+REQUEST = LabelRequest("key:a", ((),))
 
-    return asyncio.run(all_of_them())
+
+def asked_together(threads, requests):
+    async def ask():
+        return await asyncio.gather(*map(threads.ask, requests))
+
+    return asyncio.run(ask())
+
+
+def ask_all(threads, n):
+    return asked_together(threads, [REQUEST] * n)
 
 
 def test_what_waits_together_is_one_block():
@@ -136,7 +143,7 @@ def test_an_answer_that_never_comes_does_not_keep_the_service_from_ending():
     threads = AnsweringThreads(Hanging())
 
     async def ask():
-        under_way = asyncio.create_task(threads.ask(LabelRequest("key:a", ((),))))
+        under_way = asyncio.create_task(threads.ask(REQUEST))
         await asyncio.sleep(0.01)
         assert not await asyncio.to_thread(threads.stop, 0.05)
         ends.set()
@@ -165,10 +172,10 @@ def test_what_waits_at_the_end_is_answered_and_what_comes_after_is_not():
     threads = AnsweringThreads(Slow())
 
     async def stopping():
-        under_way = [asyncio.create_task(threads.ask(LabelRequest("key:a", ((),)))) for _ in range(9)]
+        under_way = [asyncio.create_task(threads.ask(REQUEST)) for _ in range(9)]
         await asyncio.sleep(0.01)
         await asyncio.to_thread(threads.stop)
-        return [await each for each in under_way], await threads.ask(LabelRequest("key:a", ((),)))
+        return [await each for each in under_way], await threads.ask(REQUEST)
 
     answered, late = asyncio.run(stopping())
     assert all(isinstance(reply, Answered) for reply in answered)
@@ -194,12 +201,7 @@ def test_a_request_that_fails_does_not_fail_its_neighbours():
 
     said = []
     threads = AnsweringThreads(Picky(), failed=said.append)
-
-    async def all_of_them():
-        clients = ["key:a", "key:bad", "key:b", "key:c"]
-        return list(await asyncio.gather(*(threads.ask(LabelRequest(client, ((),))) for client in clients)))
-
-    told = asyncio.run(all_of_them())
+    told = asked_together(threads, [LabelRequest(f"key:{client}", ((),)) for client in ("a", "bad", "b", "c")])
     threads.stop()
     assert [isinstance(reply, Answered) for reply in told] == [True, False, True, True]
     assert {type(each) for each in said} == {ZeroDivisionError}
@@ -207,12 +209,8 @@ def test_a_request_that_fails_does_not_fail_its_neighbours():
 
 def replies_of(answers, requests, failed=lambda _: None):
     threads = AnsweringThreads(answers, threads=1, failed=failed)
-
-    async def ask():
-        return await asyncio.gather(*(threads.ask(LabelRequest("ann", each)) for each in requests))
-
     try:
-        return asyncio.run(ask())
+        return asked_together(threads, [LabelRequest("ann", each) for each in requests])
     finally:
         threads.stop()
 
@@ -249,9 +247,6 @@ def test_a_student_that_fails_on_a_row_fails_its_request_alone_and_the_charge_is
     assert "no such place" not in str(two.tree())
     assert {type(each) for each in said} == {ZeroDivisionError}
     assert answers.standing.answers_left == 0
-
-
-# --- quotas: the ledger's is its owner's to change, the key's own holds beside it, the lower one decides -------------
 
 
 def served(**how):
@@ -347,9 +342,6 @@ def test_a_thread_that_was_slower_goes_on(monkeypatch):
 
     monkeypatch.setattr(ledger, "set_quota", later)
     assert code_of(answers.answer([asked(1)])[0]) == ["ensemble"]
-
-
-# --- keys: the secret is shown once, its hash is kept, and a key that ended is a key no more -------------------------
 
 
 def test_a_secret_has_256_bits_and_is_kept_nowhere(tmp_path):

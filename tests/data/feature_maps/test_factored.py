@@ -1,4 +1,7 @@
-"""Coordinates of sparse rows that are not written out, and leading directions, are those of a whole decomposition."""
+"""Coordinates of sparse rows that are not written out, and leading directions, are those of a whole decomposition.
+
+A column without spread is told by its least and largest value, however the mean of equal numbers is rounded.
+"""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -181,9 +184,6 @@ def test_a_plan_for_words_takes_them_while_slopes_stay_fine(asked, factored):
     assert 2.0 ** (plan.grid.k - plan.grid.bits) / plan.grid.clip >= 256 or not factored
 
 
-# --- the leading directions of a large pool of texts are near those of a whole decomposition, and tell a whole plan ---
-
-
 N, N_WORDS = 300, 500
 
 
@@ -253,9 +253,6 @@ def test_a_plan_in_them_adds_the_same_integers_alone_and_together_and_is_read_ba
     weights = np.random.default_rng(0).normal(size=(60, 1))
     assert (again.coordinates.features(weights) == plan.coordinates.features(weights)).all()
     assert np.allclose(plan.coordinates.whitening @ weights, plan.coordinates.features(weights), atol=1e-6)
-
-
-# --- a column without spread is told by its least and largest value, however the mean of equal numbers is rounded ----
 
 
 VALUES = [0.1, -0.1, 3.5, 1e-300]

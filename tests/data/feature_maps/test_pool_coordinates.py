@@ -8,6 +8,7 @@ from scipy import sparse
 from scipy.sparse import csr_array
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.pipeline import Pipeline
+from tests.data.feature_maps.test_feature_maps import IMAGES
 from tests.data.feature_maps.test_fitted_transformer import alone_differs
 
 import quorate
@@ -154,9 +155,6 @@ def test_many_points_are_estimated_in_blocks(monkeypatch):
     assert sizes == [4, 4, 2]
 
 
-# --- coordinates of length one: each row by itself, and the same as the published transformer's -----------------------
-
-
 RNG = np.random.default_rng(0)
 TABLES = {
     "numbers": RNG.normal(size=(120, 4)),
@@ -205,14 +203,7 @@ def test_a_pool_that_says_nothing_has_none(pool):
     assert PoolForVotes.of(pool, None) is None
 
 
-# --- patches that several maps of one public pool share: computed once, and the same bit for bit ----------------------
-
-
-OF_PATCHES = np.random.default_rng(0)
-IMAGES = (np.kron(OF_PATCHES.random((300, 5, 5)), np.ones((2, 2))) + 0.2 * OF_PATCHES.random((300, 10, 10))).reshape(
-    300, -1
-)
-ROWS = OF_PATCHES.random((90, 100))
+ROWS = np.random.default_rng(1).random((90, 100))
 
 
 @pytest.fixture
@@ -262,9 +253,6 @@ def test_no_more_is_remembered_than_fits(monkeypatch, computed):
     first, again = known.numbers(IMAGES), known.numbers(IMAGES)
     assert (first == again).all()
     assert len(IMAGES) < sum(computed) < 2 * len(IMAGES)
-
-
-# --- leading directions of a wide pool: a function of public rows, and each image a function of its row, bit for bit --
 
 
 def pixels(rng, n):

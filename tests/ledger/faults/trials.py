@@ -21,8 +21,6 @@ from quorate.ledger.entries import Entry
 from quorate.ledger.fields import canonical
 from quorate.ledger.state import Head
 
-# --- what was told outside, beside what a ledger holds -----------------------------------------------------------
-
 ANSWERS = 40
 POINTS = ["begun", "inserted", "committed", "anchor written", "anchor renamed", "anchored"]  # of the store
 POINTS += ["drawn", "noised", "stored", "released"]
@@ -68,9 +66,6 @@ def breaches_of_a_twin(nursery, folder, order, url=lambda: None):
         nursery(do="killed", path=str(path), point=point, occurrence=8, order=order, delay=None, url=place)
         found += breaches(path, place)
     return found
-
-
-# --- broken twins of the ledger ----------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -127,9 +122,6 @@ def with_spoilt_slots_ignored(content, slots_of):
     return anchors.Slots((slots.newest, slots.newest)) if slots.torn else slots
 
 
-# --- kill -9 -----------------------------------------------------------------------------------------------------
-
-
 def kills(folder, nursery, times, url=None, seed=1):
     """Half of them at named points, in turn, and half at random moments."""
     chance, found, killed = random.Random(seed), Counter[str](), 0
@@ -158,9 +150,6 @@ def kills(folder, nursery, times, url=None, seed=1):
     counted = f"half at {len(points)} named points, half at random moments, in {run} runs"
     early = "answers before charge, or before store"
     return Line(f"kill −9, {store}", killed, counted, sum(found.values()), early, sum(twin.values()))
-
-
-# --- what a power cut leaves -------------------------------------------------------------------------------------
 
 
 def power_cuts(folder, times, seed=1):
@@ -207,9 +196,6 @@ def bit_flips(folder, times, seed=1):
     return Line("bit flips", times, told, silent + more, "computes no hash anew", twin)
 
 
-# --- a disk that fails -------------------------------------------------------------------------------------------
-
-
 def storage_errors(folder, nursery, places, seed=1):
     """A full disk at every write, and a failed sync at every sync, up to a number of places."""
     found = Counter[str]()
@@ -247,9 +233,6 @@ def storage_breaches(folder, nursery, kind, place, code, *, careless):
     return wrong, met
 
 
-# --- many on one budget ------------------------------------------------------------------------------------------
-
-
 def crowds(folder, nursery, repeats, processes, url=None):
     """Many processes on one budget are given exactly the cap, each answer once."""
     answers, wrong, given = 2 * processes + 30, 0, 0
@@ -269,9 +252,6 @@ def crowds(folder, nursery, repeats, processes, url=None):
     counted = f"{processes} processes each; {given:,} answers given, {repeats * answers:,} is the cap"
     twin = "reads what is left, then writes it"
     return Line(f"many processes on one budget, {store}", repeats, counted, wrong, twin, beyond)
-
-
-# --- files -------------------------------------------------------------------------------------------------------
 
 
 def old_and_edited_files(folder):
