@@ -22,8 +22,6 @@ from quorate.noise import SeededNoise
 from quorate.release.charge import COORDINATES, GRADIENT_ROUND, MARGINAL_LEVEL, PAIR_SUMS
 from quorate.types import Secret
 
-# --- the release ------------------------------------------------------------------------------------------------------
-
 
 class Killed(BaseException):
     """The process dies."""
@@ -108,8 +106,6 @@ def test_sums_that_nothing_was_reserved_for_are_not_released(monkeypatch):
         released(reserved(purpose=MARGINAL_LEVEL))
     assert not reached
 
-
-# --- whole fits -------------------------------------------------------------------------------------------------------
 
 N = 3_000
 ROWS = people(N, 1)
@@ -207,8 +203,6 @@ def test_nothing_is_refused_after_the_charge_where_no_column_varies(cells, few_r
     assert reservation.remaining(GRADIENT_ROUND) == 0
     assert set(clf.predict(rows[:3])) <= {0, 1, 2}
 
-
-# --- audits: what one unit moves, by the code that releases, and twins of it -----------------------------------------
 
 FEW = people(20, 11)  # whom nothing happens to
 COLUMN_NAMES = ("age", "bmi", "pulse", "ward")

@@ -102,9 +102,6 @@ class OnlyFrames:
         return np.ones(X.height, dtype=np.int64)
 
 
-# The shortcut for linear classifiers.
-
-
 def linear_counts(voters, points, counts):
     return LinearVoters.of(voters, points.shape[1], counts.shape[1]).count(points, counts)
 
@@ -214,9 +211,6 @@ def test_rows_of_another_type_are_left_to_the_voters():
     assert (count_votes(ensemble(*LINEAR), single).reveal() == slow_counts(LINEAR, single)).all()
 
 
-# Voters that misbehave.
-
-
 class Misbehaves:
     def __init__(self, way):
         self.way = way
@@ -264,9 +258,6 @@ def test_a_voter_that_draws_votes_the_same_whoever_voted_before():
     with_others = count_votes(ensemble(Draws(), Draws(), Draws()), X).reveal()
 
     assert (with_others == 3 * alone).all()
-
-
-# Shapes, progress, refusals.
 
 
 @settings(max_examples=20, deadline=None)

@@ -219,9 +219,6 @@ def test_the_direct_method_says_that_it_looks_at_no_label_in_the_words_of_the_co
     assert "is taken as the number" not in str(found)
 
 
-# --- cautions are warnings of a fit ---------------------------------------------------------------------------------
-
-
 def heard(act):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -269,9 +266,6 @@ def test_text_that_is_like_an_id_and_dates_are_found_in_the_public_rows():
     assert quorate.check(classifier(), private, Y, public=plain).cautions == ()
 
 
-# --- rehearsed on public rows with labels ----------------------------------------------------------------------------
-
-
 def test_with_labelled_public_rows_a_check_says_what_to_expect_and_where_that_is_nothing():
     shown, truth = rows(300, 3)
     sound = quorate.check(classifier(n_records=N), X, Y, public=POOL, evaluation=(shown, truth))
@@ -315,8 +309,6 @@ def test_a_rehearsal_does_not_depend_on_private_rows():
     ]
     assert said[0] == said[1]
 
-
-# --- no private row has a part in any of it ---------------------------------------------------------------------------
 
 NEIGHBOURS = {
     "other rows": lambda X, y: (np.vstack([X[:-1], 50 + X[-1:]]), y),

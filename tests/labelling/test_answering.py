@@ -272,8 +272,6 @@ def test_a_soft_label_needs_two_stages_for_each_query_it_may_decline():
     assert stages_of(GaussianNoisyMax(sigma=5.0)) == {}
 
 
-# --- interactive predictions ----------------------------------------------------------------------------------------
-
 INTERACTIVE = InteractiveNoisyMax(
     threshold=60.0, sigma_threshold=15.0, sigma_answer=8.0, n_teachers=100, confidence=0.9, form="binary"
 )
@@ -342,9 +340,6 @@ def test_other_mechanisms_are_never_shown_a_prediction():
     reservation = ledger.reserve(event, delta=DELTA, purposes={"label": 2}, key="run")
     rows = np.array([[0, 90], [90, 0]])
     assert ask(answering(mechanism, reservation), rows, SeededNoise(0), np.full((2, 2), 0.5)) == [1, 0]
-
-
-# --- soft labels as released ----------------------------------------------------------------------------------------
 
 
 def test_soft_labels_are_read_as_scores_and_classes():

@@ -137,9 +137,6 @@ def test_both_prices_are_those_of_another_accountant(drawn):
     )
 
 
-# --- the pair: the figure where there is one, the guarantee where there is none --------------------------------------
-
-
 def worst_stop(figure_of, *, sigma, cap):
     """The largest P(S) − ∫_S e^{figure(N)} dQ over all events and all rules for stopping, exactly.
 

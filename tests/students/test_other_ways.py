@@ -283,8 +283,6 @@ def test_a_vote_of_stumps_learns_what_no_stump_can():
     assert 1 - many < 0.6 * (1 - one)
 
 
-# --- LZCW21, Example 1: voting fails ---------------------------------------------------------------------------
-
 HYPOTHESES = np.array([[1, 1, 0, 0], [1, 0, 1, 0], [1, 0, 0, 1]])  # (h, x), as in the paper's Figure 1; y is always 1
 POINTS = HYPOTHESES.T.astype(float)  # a point is told by what the three hypotheses say of it
 
@@ -306,9 +304,6 @@ def test_example_1_with_teachers_that_learn_and_a_student_of_their_labels():
     student = VotingClass(STUMP).fit(data)
     assert student.predict(POINTS).tolist() == [1, 0, 0, 0]
     assert np.mean(student.predict(POINTS) != 1) == 0.75
-
-
-# --- LZCW21, Theorem 20: the student's class holds the vote, the teachers' class does not -----------------------
 
 
 @pytest.mark.heavy

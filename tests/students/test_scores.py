@@ -220,9 +220,6 @@ def test_from_the_threshold_of_costs_on_calling_the_rarer_class_costs_less(costs
         assert (of_calling <= of_not) == (probability >= threshold) or abs(of_calling - of_not) < 1e-12
 
 
-# --- prediction sets and temperatures: exact ranks, what chance may take, and how many rows it needs -----------------
-
-
 def below(n_rows: int, rank: int, share: float) -> float:
     """Probability that the score at a rank of n covers less than a share: that many of n uniform numbers lie below."""
     x = Fraction(share)

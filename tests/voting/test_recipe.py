@@ -235,9 +235,6 @@ def test_a_fact_that_cannot_be_is_refused_by_its_name(name, values):
             replace(ADULT, **{name: value})
 
 
-# --- what the defaults are worth on real data ------------------------------------------------------------------------
-
-
 EPSILON = 1.0
 WANTED = 0.93  # LZCW21 Table 4 has .7534 (PSQ at ε = 1, 163 queries)
 SPLITS = 5
