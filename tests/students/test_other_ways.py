@@ -194,16 +194,20 @@ def test_a_small_pool_has_fewer_neighbours():
     assert SpreadLabels(LogisticRegression()).fit(data).predict(data.pool).shape == (4,)
 
 
-@pytest.mark.default_cases(4)
-@pytest.mark.parametrize(
-    ("way", "name", "value"),
-    [(SelfTraining, "threshold", 1.0), (SelfTraining, "threshold", float("nan")), (SelfTraining, "threshold", "0.5"),
-     (SelfTraining, "max_iter", 0), (SelfTraining, "max_iter", True), (SpreadLabels, "method", "flooding"),
-     (SpreadLabels, "neighbours", 1), (SpreadLabels, "alpha", 0), (SpreadLabels, "alpha", 1.0),
-     (SpreadLabels, "alpha", float("nan"))],
-)  # fmt: skip
-def test_an_argument_out_of_range_is_refused_by_its_name(way, name, value):
-    with pytest.raises(InvalidParameter, match=f"^{name} must be "):
+WRONG = [
+    (SelfTraining, "threshold", "", (1.0, float("nan"), "0.5")),
+    (SelfTraining, "max_iter", "", (0, True)),
+    (SpreadLabels, "method", "", ("flooding",)),
+    (SpreadLabels, "neighbours", "", (1,)),
+    (SpreadLabels, "alpha", "", (0, 1.0, float("nan"))),
+    (VotingClass, "n_estimators", "a whole number >= 1", (0, -1, 2.5, True, "ten")),
+    (VoteShareStudent, "weights", "True or False", (None, 1, "no")),
+]
+
+
+@pytest.mark.parametrize(("way", "name", "said", "value"), [(*of, value) for *of, values in WRONG for value in values])
+def test_an_argument_out_of_range_is_refused_by_its_name(way, name, said, value):
+    with pytest.raises(InvalidParameter, match=f"^{name} must be {said}"):
         way(**{name: value})
 
 
@@ -267,12 +271,6 @@ def test_other_failures_are_not_taken_for_coins():
 def test_a_hypothesis_that_takes_no_weights_is_refused(hypothesis):
     with pytest.raises(InvalidParameter, match=r"VotingClass boosts by weights, and \w+ takes none in fit"):
         VotingClass(hypothesis)
-
-
-@pytest.mark.parametrize("n_estimators", [0, -1, 2.5, True, "ten"])
-def test_rounds_are_a_whole_number(n_estimators):
-    with pytest.raises(InvalidParameter, match="n_estimators must be a whole number >= 1"):
-        VotingClass(n_estimators=n_estimators)
 
 
 @pytest.mark.heavy

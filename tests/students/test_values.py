@@ -14,7 +14,6 @@ from tests.students.made_up_student_data import K, Memorises, labels, release, r
 
 from quorate.data.feature_maps.pool_coordinates import PoolCoordinates
 from quorate.deferred import skops
-from quorate.errors import InvalidParameter
 from quorate.mechanisms import NoisyCounts
 from quorate.students import AutoStudent, LabelStudent, NoiseAwareStudent, VoteShareStudent, class_probabilities
 from quorate.students.shares import (
@@ -74,12 +73,6 @@ def test_a_classifier_with_weights_may_do_without():
     np.testing.assert_array_equal(seen_X, data.pool)
     assert weights is None
     assert seen_y.tolist() == shares.argmax(axis=1).tolist()
-
-
-@pytest.mark.parametrize("weights", [None, 1, "no"])
-def test_with_or_without_weights_is_a_truth_value(weights):
-    with pytest.raises(InvalidParameter, match="weights must be True or False"):
-        VoteShareStudent(weights=weights)
 
 
 @pytest.mark.default_cases(1)
