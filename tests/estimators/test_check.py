@@ -118,9 +118,7 @@ def test_the_estimator_and_the_command_say_the_same(tmp_path, capsys):
     command = json.loads(printed_by("--json"))
     said = quorate.check(classifier(epsilon=12.0, delta=0.01), private, Y, public=PublicPool(public))
     assert json.loads(said.to_json()) == command
-    printed = " ".join(
-        printed_by().partition("\n\n")[0].split()
-    )  # names are of other lengths, so lines break elsewhere
+    printed = " ".join(printed_by().partition("\n\n")[0].split())  # lines break elsewhere: names are of other lengths
     printed = printed.replace("A run would", "A fit would").replace("private.csv", "X")
     assert printed.replace("[data] n_records", "n_records=") == " ".join(said.text().split())
 

@@ -167,11 +167,8 @@ def test_a_run_of_labels_and_then_online_answers_share_the_stages():
     online = OnlineAnswers(
         lambda rows: Secret(np.array([SPLIT, SURE, SURE])[rows]), mechanism, reservation, OSNoise(), Memo(), 2
     )
-    assert ask_online(online, [b"a", b"b", b"c"]).tolist() == [
-        -1,
-        NEVER_ASKED,
-        NEVER_ASKED,
-    ]  # the first ended the last stage
+    answers = ask_online(online, [b"a", b"b", b"c"])
+    assert answers.tolist() == [-1, NEVER_ASKED, NEVER_ASKED]  # the first ended the last stage
     with pytest.raises(BudgetExhausted, match="is closed: all 4 of its stages are used up"):
         ask_online(online, [b"d"])
     assert ask_online(online, [b"a"]).tolist() == [-1]  # what was declined is still free to ask
