@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from tests.labelling.conftest import Killed
 
 from quorate.audit import audit_rounds
 from quorate.audit import rounds as audited
@@ -17,6 +18,11 @@ from quorate.direct.contribution_check import check_contributions
 from quorate.direct.plan import plan_direct
 from quorate.errors import PreconditionFailed
 from quorate.types import FloatArray, IntArray
+
+
+def dies(*_, **_how):
+    """In the place of an act, the process ends."""
+    raise Killed
 
 
 class Rows(NamedTuple):

@@ -191,9 +191,6 @@ def test_a_clip_that_does_not_clip_is_caught(rows, n_classes):
     assert max((twin.astype(object) ** 2).sum(axis=(1, 2))) > 4**K
 
 
-# --- what a run looks at before its first round ----------------------------------------------------------------------
-
-
 POOL = np.random.default_rng(1).normal(size=(90, 6))
 PLAN = plan_direct(feature_map_for("both", POOL), POOL, n_classes=2, n_units=1_000, epsilon=1.0, delta=1e-5)
 

@@ -9,6 +9,8 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+from tests.direct.conftest import dies
+from tests.labelling.conftest import Killed
 
 from quorate import (
     Budget,
@@ -212,14 +214,6 @@ def test_a_report_has_each_noise_of_the_counts_and_says_what_statements_are(fitt
     page = clf.report(tmp_path / "report.html").read_text()
     assert f'<td class="n">{part.noise}</td>' in page
     assert "statements of coordinates" in page
-
-
-class Killed(BaseException):
-    """The process dies."""
-
-
-def dies(*_):
-    raise Killed
 
 
 @pytest.mark.default_cases(1)

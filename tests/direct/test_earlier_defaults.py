@@ -10,6 +10,7 @@ from quorate import PrivateLogisticRegression, PrivateRegressor
 from quorate.direct import flow, prepare
 from quorate.direct.task import DirectTask
 from quorate.ledger import Budget, Ledger
+from quorate.release.charge import PAIR_SUMS
 
 pytestmark = pytest.mark.filterwarnings("ignore::quorate.errors.QuorateWarning")
 
@@ -60,6 +61,9 @@ def test_a_fit_that_was_begun_by_earlier_defaults_goes_on_with_its_charge_and_ro
         before.setattr(prepare, "as_asked", lambda config, public: replace(asked(config, public), **earlier))
         begun = fit(kind, ledger, seed)
     (charged,) = ledger.reservations()
+    assert (PAIR_SUMS in charged.purposes) == (earlier.keys() == {"rate_of_drawn"})
+    if "located" in earlier:
+        assert (begun.plan_.settings.counting, begun.plan_.settings.nearest) == (2 * earlier["located"], False)
     entries = ledger.head.sequence
     again = fit(kind, ledger, seed)
     assert [reservation.key for reservation in ledger.reservations()] == [charged.key]

@@ -9,6 +9,7 @@ import pytest
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from tests.gaussian import gaussian_delta
+from tests.labelling.test_evaluation import ExactQuantile
 
 from quorate import Budget, Ledger, PrivateClassifier, PrivateLogisticRegression, PublicPool, check
 from quorate.accounting import Parallel, PureDP, Repeated, delta, epsilon, from_json
@@ -117,13 +118,6 @@ def counts_of_neighbours():
         patch.setattr(flow_module, "held_out_places", look)
         fitted.fit(X[:N], Y[:N], public=PUBLIC)
     return seen[0], seen[1]
-
-
-class ExactQuantile(PrivateQuantile):
-    """The twin: the quantile as it is, at the price of the noisy one."""
-
-    def release_many(self, counts, noise):
-        return self.scores(counts).argmax(axis=1)
 
 
 def test_an_audit_of_what_a_run_counts_passes_and_catches_the_exact_quantile(counts_of_neighbours):

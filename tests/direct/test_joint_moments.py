@@ -75,9 +75,6 @@ def one_by_one(frame, counted, codes=None):
     return total
 
 
-# --- sums over rows ---------------------------------------------------------------------------------------------------
-
-
 def test_sums_are_those_of_a_loop_over_rows_whatever_a_block_is(monkeypatch):
     n, frame, rng = 60, people(60, 1), np.random.default_rng(2)
     codes = np.where(rng.random(n) < 0.1, -1, 0).astype(np.int8)  # no label
@@ -174,9 +171,6 @@ def test_columns_that_do_not_vary_are_not_compared_and_at_most_as_many_as_there_
     assert set(few.places) == set(np.argsort(-variances)[:2])
     assert set(columns.places) == set(np.flatnonzero(variances > 1e-8))
     assert columns.n_pairs == len(columns) * (len(columns) - 1) // 2
-
-
-# --- what is made of noisy sums ---------------------------------------------------------------------------------------
 
 
 def symmetric_noise(p, tau, seed):
@@ -312,8 +306,6 @@ def test_indicators_that_add_up_to_one_another_are_recoloured_into_finite_rows()
     assert np.isfinite(found).all()
     assert np.linalg.norm(found, axis=1).max() < 100
 
-
-# --- the charge -------------------------------------------------------------------------------------------------------
 
 GIVEN = {"n_classes": 3, "delta": 1e-5}
 

@@ -43,9 +43,6 @@ def planned(moments, neighbours, **changes):
     return plan_direct(feature_map, POOL, moments=moments, neighbours=neighbours, **{**FACTS, **changes})
 
 
-# --- noise and price -------------------------------------------------------------------------------------------------
-
-
 def hockey_stick(mu, epsilon):
     """δ of two normal laws μ apart, as the integral of what one is above e^ε times the other."""
 
@@ -114,8 +111,6 @@ def test_noise_that_is_halved_twice_is_caught_by_its_price_and_by_the_audit(mome
     assert audit_rounds(twin, honest.event, POOL, neighbours="add-or-remove", **how).violated
     assert audit_rounds(honest, honest.event, POOL, neighbours="replace", **how).violated  # a claim that was not made
 
-
-# --- what is chosen, and what a ledger allows ------------------------------------------------------------------------
 
 X = np.random.default_rng(0).normal(size=(300, 4))
 Y = (X[:, 0] > 0).astype(int)

@@ -244,20 +244,6 @@ class TestTheEstimator:
         assert lost.n_rounds == 1
 
     @pytest.mark.heavy
-    @pytest.mark.parametrize("rule", [0, 1])
-    def test_a_fit_that_was_begun_when_rounds_counted_by_another_rule_goes_on_so(self, rule, tmp_path, monkeypatch):
-        path = tmp_path / "ledger.db"
-        with monkeypatch.context() as before:
-            as_now = PrivateRegressor._predicted
-            before.setattr(PrivateRegressor, "_predicted", lambda model: {**as_now(model), "located": rule})
-            first = fitted(ledger=path, unsafe_noise_seed=None)
-        settings = first.plan_.settings
-        assert (settings.rounds, settings.counting, settings.nearest) == ((40, 0, False), (42, 2, False))[rule]
-        assert (fitted(ledger=path, unsafe_noise_seed=None).coef_ == first.coef_).all()
-        with Ledger(path) as ledger:
-            assert len(ledger.reservations()) == 1
-
-    @pytest.mark.heavy
     def test_an_offset_and_a_unit_of_the_target_change_nothing_but_the_unit(self):
         shifted = fitted(y=(TARGETS[PART] - 30) * 8, target_range=(-240, 560))
         assert np.allclose(shifted.predict(ROWS[HELD]), (fitted().predict(ROWS[HELD]) - 30) * 8, atol=0.05)

@@ -6,7 +6,9 @@ from types import SimpleNamespace
 import numpy as np
 import polars as pl
 import pytest
+from tests.direct.conftest import dies
 from tests.direct.test_joint_moments import COLUMNS, DECLARED, SCHEMA, B, people, rows_of
+from tests.labelling.conftest import Killed
 from tests.run.test_drawn_pool import Unpaid
 
 from quorate import Budget, Ledger, PrivateLogisticRegression
@@ -21,17 +23,6 @@ from quorate.mechanisms.pair_sums import NoisyPairSums
 from quorate.noise import SeededNoise
 from quorate.release.charge import COORDINATES, GRADIENT_ROUND, MARGINAL_LEVEL, PAIR_SUMS
 from quorate.types import Secret
-
-# --- the release ------------------------------------------------------------------------------------------------------
-
-
-class Killed(BaseException):
-    """The process dies."""
-
-
-def dies(*_, **_how):
-    raise Killed
-
 
 MECHANISM = NoisyPairSums(len(COLUMNS), 0.5, "add-or-remove")
 
@@ -109,8 +100,6 @@ def test_sums_that_nothing_was_reserved_for_are_not_released(monkeypatch):
     assert not reached
 
 
-# --- whole fits -------------------------------------------------------------------------------------------------------
-
 N = 3_000
 ROWS = people(N, 1)
 TOLD = (ROWS["age"] - 45) / 15 + (ROWS["pulse"] - 70) / 10
@@ -176,26 +165,6 @@ def test_a_fit_that_was_killed_goes_on_and_draws_nothing_again(killed_in, few_ro
 
 
 @pytest.mark.heavy
-def test_a_fit_that_was_begun_without_sums_goes_on_so(few_rows, tmp_path, monkeypatch):
-    path = tmp_path / "ledger.db"
-    with monkeypatch.context() as then:
-        as_now = PrivateLogisticRegression._predicted
-        then.setattr(
-            PrivateLogisticRegression,
-            "_predicted",
-            lambda model: {**as_now(model), "paired": False, "rate_of_drawn": 4.0},
-        )
-        begun = estimator(ledger=path, unsafe_noise_seed=None).fit(ROWS, LABELS, schema=DECLARED)
-    again = estimator(ledger=path, unsafe_noise_seed=None).fit(ROWS, LABELS, schema=DECLARED)
-    assert (again.coef_ == begun.coef_).all()
-    with Ledger(path) as ledger:
-        [reservation] = ledger.reservations()
-        assert PAIR_SUMS not in reservation.purposes
-        assert reservation.event == again._kept.task.drawn.before.event_for("add-or-remove")
-        assert 2.0 - 1e-6 < ledger.spent.epsilon <= 2.0
-
-
-@pytest.mark.heavy
 @pytest.mark.filterwarnings("ignore:rounds-tell-nothing")
 @pytest.mark.parametrize("cells", [[50.0] * N, [None] * N, ["?"] * N], ids=["one value", "missing", "no numbers"])
 def test_nothing_is_refused_after_the_charge_where_no_column_varies(cells, few_rows):
@@ -207,8 +176,6 @@ def test_nothing_is_refused_after_the_charge_where_no_column_varies(cells, few_r
     assert reservation.remaining(GRADIENT_ROUND) == 0
     assert set(clf.predict(rows[:3])) <= {0, 1, 2}
 
-
-# --- audits: what one unit moves, by the code that releases, and twins of it -----------------------------------------
 
 FEW = people(20, 11)  # whom nothing happens to
 COLUMN_NAMES = ("age", "bmi", "pulse", "ward")

@@ -255,9 +255,6 @@ def test_a_file_that_changes_between_two_passes_is_refused(people, tmp_path):
         list(read.X.blocks(10))
 
 
-# --- the file without a name ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("own", [True, False])
 def test_the_spool_has_no_name_and_leaves_no_folder(own, tmp_path, monkeypatch):
     monkeypatch.setattr(data_spool, "IN_MEMORY", 100)

@@ -162,8 +162,6 @@ def test_an_outline_is_the_plan_of_a_run(feature_map):
     assert np.allclose(outline.shrunk(weights, 3_000, 9), plan.shrunk(weights, POOL, 9), rtol=1e-3, atol=1e-4)
 
 
-# --- shrinkage -----------------------------------------------------------------------------------------------------
-
 SETTINGS = DirectSettings(ridge=0.1, clip=1.5, rounds=10, residual_ridge=0.1, length=3.0)
 
 
@@ -246,9 +244,6 @@ def test_a_digest_of_a_run_without_blocks_is_what_it_was():
     assert plan.settings.in_digest == ()
 
 
-# --- a fit ---------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.heavy
 def test_a_fit_learns_what_is_not_linear_and_says_how():
     rng = np.random.default_rng(8)
@@ -260,9 +255,6 @@ def test_a_fit_learns_what_is_not_linear_and_says_how():
     assert fit.score(X[3_000:], y[3_000:]) > 0.8
     said = " ".join(render_text(fit.facts()).replace("│", " ").split())
     assert "their likeness to rows of the pool by two kernels, a Gaussian one" in said
-
-
-# --- the default ---------------------------------------------------------------------------------------------------
 
 
 def test_the_default_follows_from_what_columns_hold():

@@ -114,8 +114,6 @@ def test_what_the_solver_leaves_to_scikit_learn_is_sent_as_it_is(model, X, n_tea
     assert bare(teacher, lambda: teacher, X, n_teachers=n_teachers, n_classes=2) is None
 
 
-# --- trained elsewhere: the same teachers; plain linear ones travel as their numbers alone there too -----------------
-
 K, C = 300, 2
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(K * 8, 4))

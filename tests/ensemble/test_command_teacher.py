@@ -272,22 +272,17 @@ def test_one_slow_teacher_makes_no_other_late(monkeypatch):
     assert not process._wait(Waits(50), 1.0)
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the kernel shows no processes here")
-def test_cpu_time_of_all_its_processes_is_counted():
-    with subprocess.Popen(["sh", "-c", "(while :; do :; done) & wait"], start_new_session=True) as busy:
-        try:
-            assert within_seconds(lambda: (process._used(busy.pid) or (0, 0))[0] > 0.1)
-            assert process._used(busy.pid).wants_a_turn
-        finally:
-            os.killpg(busy.pid, signal.SIGKILL)
+IN_A_THREAD = "t = threading.Thread(target=lambda: any(False for _ in iter(int, 1))); t.start(); t.join()"
+BUSY = {
+    "child": ["sh", "-c", "(while :; do :; done) & wait"],
+    "thread": [sys.executable, "-S", "-E", "-c", f"import threading; {IN_A_THREAD}"],
+}
 
 
-@pytest.mark.heavy
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="the kernel shows no threads here")
-def test_a_process_whose_main_thread_waits_for_a_busy_one_wants_a_turn():
-    works = "any(False for _ in iter(int, 1))"
-    program = f"import threading; t = threading.Thread(target=lambda: {works}); t.start(); t.join()"
-    with subprocess.Popen([sys.executable, "-S", "-E", "-c", program], start_new_session=True) as busy:
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="the kernel shows no processes and threads here")
+@pytest.mark.parametrize("where", ["child", pytest.param("thread", marks=pytest.mark.heavy)])
+def test_cpu_time_of_all_its_processes_and_threads_is_counted_and_one_that_waits_for_them_wants_a_turn(where):
+    with subprocess.Popen(BUSY[where], start_new_session=True) as busy:
         try:
             assert within_seconds(lambda: (process._used(busy.pid) or (0, 0))[0] > 0.5)
             looks = []

@@ -236,9 +236,6 @@ def test_a_byte_of_voters_that_agree_does_not_overflow(monkeypatch):
     assert (counted(codes, 2)[:, 0] == 0).all()
 
 
-# --- the example for an array job: its tasks together count the votes of one machine, and its scripts are sound ------
-
-
 SLURM = Path(__file__).parents[2] / "examples" / "slurm"
 
 

@@ -278,8 +278,6 @@ def test_batched_is_true_or_false(wrong):
         ClassifierTeacher(LogisticRegression(), batched=wrong)
 
 
-# --- no other teacher moves a bit ---
-
 N_TEACHERS = 7
 SHARDED = {
     "dense": (shard(300, 6, 2), LogisticRegression(C=100)),

@@ -242,9 +242,6 @@ def test_no_core_file_is_written():
     assert in_children(core_limit, [1], together=True) == [b"(0, 0)"]
 
 
-# --- a trial on public rows has no hold on the process it is asked from, and its failures are told -------------------
-
-
 class Loud(GaussianNB):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Loud:
         print("loud")

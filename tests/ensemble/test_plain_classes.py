@@ -221,9 +221,6 @@ def test_a_plain_transformer_that_was_fitted_on_public_rows_stays_as_it_is():
         ClassifierTeacher(make_pipeline(centre, DecisionTreeClassifier()))
 
 
-# --- a teacher that has already learned something is refused ---------------------------------------------------------
-
-
 ROWS, LABELS = np.arange(20.0).reshape(10, 2), np.arange(10) // 5
 SCALER = StandardScaler().fit(ROWS)
 FITTED = LogisticRegression().fit(ROWS, LABELS)

@@ -182,9 +182,6 @@ def test_that_comparison_catches_a_cheat(cheat, change):
     assert len(changed_teachers(cheat, change)) > 1
 
 
-# --- no changed value moves the rows and labels of another shard by a byte, their types included ---------------------
-
-
 PARTS, N = 5, 60
 SHARDS = hash_shards([b"%d" % row for row in range(N)], PARTS, KEY)
 ROW = 17

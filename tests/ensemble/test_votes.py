@@ -102,9 +102,6 @@ class OnlyFrames:
         return np.ones(X.height, dtype=np.int64)
 
 
-# The shortcut for linear classifiers.
-
-
 def linear_counts(voters, points, counts):
     return LinearVoters.of(voters, points.shape[1], counts.shape[1]).count(points, counts)
 
@@ -163,22 +160,33 @@ def forged(weights, offsets):
     return ClassifierVoter(model, np.arange(len(model.classes_)))
 
 
-def test_exact_ties_go_where_predict_sends_them():
-    symmetric = forged(np.array([[1.0, 1.0], [1.0, 1.0], [0.5, 0.5]]), np.zeros(3))
-    zero = forged(np.zeros((1, 2)), np.zeros(1))
-    points = np.array([[1.0, 2.0], [-1.0, -1.0], [0.0, 0.0]])
-    voters = [symmetric, zero] * 4
+NOTHING = forged(np.zeros((3, 2)), np.zeros(3))
+FIRST = forged(np.zeros((3, 2)), np.array([1.0, 0, 0]))  # without weights, and yet decided
+UNDECIDED = forged(np.array([[1.0, 0], [1.0, 0], [0, 0]]), np.zeros(3))
+ORDERED = forged(np.array([[1.0, 0], [0.5, 0], [0, 0]]), np.zeros(3))
+SYMMETRIC, ZERO = forged(np.array([[1.0, 1], [1, 1], [0.5, 0.5]]), np.zeros(3)), forged(np.zeros((1, 2)), np.zeros(1))
+ADDED = forged(np.array([[1.0, 1.0, 1.0]]), np.zeros(1))
+CLOSE = {
+    "exact ties": ([SYMMETRIC, ZERO] * 4, [[1.0, 2], [-1, -1], [0, 0]], [0, 2], [[8, 0, 0], [4, 0, 4], [8, 0, 0]]),
+    # 0.1 + 0.2 - 0.3 is 5.6e-17 in one order of addition and 0 or negative in another.
+    "within rounding": ([ADDED] * 2, [[0.1, 0.2, -0.3], [0.1, 0.2, 0.3]], [0], None),
+    # Of one row, no class of the first model and two of the second are near: as many as there are models.
+    "none beside two near": ([NOTHING, UNDECIDED], [[1.0, 1.0]], [0], [[2, 0, 0]]),
+    "two near beside none": ([UNDECIDED, NOTHING], [[1.0, 1.0]], [0], [[2, 0, 0]]),
+    # Infinity times nothing is no bound: ties of one model once stood for the votes of others.
+    "overflow": ([FIRST] * 4 + [ORDERED] * 2, [[1e200, 1.0]], [0], [[6, 0, 0]]),
+    "overflow of few": ([FIRST] * 2 + [ORDERED], [[1e200, 1.0]], [0], [[3, 0, 0]]),
+}
 
-    assert linear_counts(voters, points, np.zeros((3, 3), dtype=np.int64))[0].tolist() == [0, 2]
-    assert count_votes(ensemble(*voters), points).reveal().tolist() == [[8, 0, 0], [4, 0, 4], [8, 0, 0]]
 
-
-def test_scores_closer_than_rounding_are_left_to_the_voter():
-    """0.1 + 0.2 - 0.3 is 5.6e-17 in one order of addition and 0 or negative in another."""
-    voter = forged(np.array([[1.0, 1.0, 1.0]]), np.zeros(1))
-    points = np.array([[0.1, 0.2, -0.3], [0.1, 0.2, 0.3]])
-
-    assert linear_counts([voter] * 2, points, np.zeros((2, 2), dtype=np.int64))[0].tolist() == [0]
+@pytest.mark.parametrize("name", CLOSE)
+def test_ties_and_what_rounding_could_turn_are_left_to_the_voters_and_go_where_predict_sends_them(name):
+    voters, rows, open_, expected = CLOSE[name]
+    points = np.array(rows)
+    taken = linear_counts(voters, points, np.zeros((len(rows), 3), dtype=np.int64))
+    assert taken[0].tolist() == open_
+    if expected is not None:
+        assert counted_by(voters, points).tolist() == counted_in_the_end(voters, points, 3).tolist() == expected
 
 
 class SubclassedPredict(LogisticRegression):
@@ -212,9 +220,6 @@ def test_rows_of_another_type_are_left_to_the_voters():
 
     assert not is_plain_float_matrix(single)
     assert (count_votes(ensemble(*LINEAR), single).reveal() == slow_counts(LINEAR, single)).all()
-
-
-# Voters that misbehave.
 
 
 class Misbehaves:
@@ -266,9 +271,6 @@ def test_a_voter_that_draws_votes_the_same_whoever_voted_before():
     assert (with_others == 3 * alone).all()
 
 
-# Shapes, progress, refusals.
-
-
 @settings(max_examples=20, deadline=None)
 @given(codes=st.lists(st.integers(-1, 4), min_size=0, max_size=12), n_rows=st.integers(0, 5), block=st.integers(1, 7))
 def test_every_vote_is_counted_once(codes, n_rows, block):
@@ -299,18 +301,6 @@ def test_numbers_that_are_none_are_refused(option):
             count_votes(ensemble(ConstantVoter(0)), X, **{option: value})
     with pytest.raises(InvalidParameter, match="voter_cpu_seconds"):
         count_votes(ensemble(ConstantVoter(0)), X, voter_cpu_seconds=0.0)
-
-
-def test_a_model_without_weights_does_not_make_up_for_one_that_is_undecided():
-    """Of one row, no class of the first model and two of the second are near: as many as there are models."""
-    nothing, undecided = (
-        forged(np.zeros((3, 2)), np.zeros(3)),
-        forged(np.array([[1.0, 0], [1.0, 0], [0, 0]]), np.zeros(3)),
-    )
-    counts = np.zeros((1, 3), dtype=np.int64)
-    taken = linear_counts([nothing, undecided], np.array([[1.0, 1.0]]), counts)
-    assert counts.tolist() == [[0, 0, 0]]
-    assert [rows.tolist() for rows in taken.values()] == [[0], [0]]
 
 
 @pytest.mark.heavy
@@ -371,15 +361,6 @@ def counted_in_the_end(voters, points, n_classes):
     for number, rows in linear_counts(voters, points, counts).items():
         counts[rows, voters[number].vote(points)[rows]] += 1
     return counts
-
-
-def test_a_length_that_overflows_beside_a_model_without_weights_leaves_both_open():
-    """Infinity times nothing is no bound: ties of one model once stood for the votes of others."""
-    nothing = [forged(np.zeros((3, 2)), np.array([1.0, 0, 0]))] * 4
-    ordinary = [forged(np.array([[1.0, 0], [0.5, 0], [0, 0]]), np.zeros(3))] * 2
-    point = np.array([[1e200, 1.0]])
-    assert counted_in_the_end([*nothing, *ordinary], point, 3).tolist() == [[6, 0, 0]]
-    assert counted_in_the_end([*nothing[:2], *ordinary[:1]], point, 3).tolist() == [[3, 0, 0]]
 
 
 @pytest.mark.parametrize("scale", [1e-170, 1e-160, 1e-155, 1e-150, 1.0])

@@ -31,9 +31,6 @@ def fitted(**changes):
     return classifier(**changes).fit(X, Y, public=PublicPool(POOL))
 
 
-# --- fits that go on ---
-
-
 def entries(path):
     with Ledger(path) as ledger:
         return [each["kind"] for each in ledger.export() if each["kind"] != "started"]

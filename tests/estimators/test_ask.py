@@ -163,9 +163,6 @@ def test_a_spent_budget_refuses_before_any_teacher_is_trained(monkeypatch):
     assert "give a smaller epsilon=" in str(refusal.value)
 
 
-# --- a fitted estimator knows its ledger's newest entry: an older state put back sells no answer twice --------------
-
-
 NEW = table(20, 50)[0]
 
 

@@ -118,9 +118,7 @@ def test_the_estimator_and_the_command_say_the_same(tmp_path, capsys):
     command = json.loads(printed_by("--json"))
     said = quorate.check(classifier(epsilon=12.0, delta=0.01), private, Y, public=PublicPool(public))
     assert json.loads(said.to_json()) == command
-    printed = " ".join(
-        printed_by().partition("\n\n")[0].split()
-    )  # names are of other lengths, so lines break elsewhere
+    printed = " ".join(printed_by().partition("\n\n")[0].split())  # lines break elsewhere: names are of other lengths
     printed = printed.replace("A run would", "A fit would").replace("private.csv", "X")
     assert printed.replace("[data] n_records", "n_records=") == " ".join(said.text().split())
 
@@ -219,9 +217,6 @@ def test_the_direct_method_says_that_it_looks_at_no_label_in_the_words_of_the_co
     assert "is taken as the number" not in str(found)
 
 
-# --- cautions are warnings of a fit ---------------------------------------------------------------------------------
-
-
 def heard(act):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -269,9 +264,6 @@ def test_text_that_is_like_an_id_and_dates_are_found_in_the_public_rows():
     assert quorate.check(classifier(), private, Y, public=plain).cautions == ()
 
 
-# --- rehearsed on public rows with labels ----------------------------------------------------------------------------
-
-
 def test_with_labelled_public_rows_a_check_says_what_to_expect_and_where_that_is_nothing():
     shown, truth = rows(300, 3)
     sound = quorate.check(classifier(n_records=N), X, Y, public=POOL, evaluation=(shown, truth))
@@ -315,8 +307,6 @@ def test_a_rehearsal_does_not_depend_on_private_rows():
     ]
     assert said[0] == said[1]
 
-
-# --- no private row has a part in any of it ---------------------------------------------------------------------------
 
 NEIGHBOURS = {
     "other rows": lambda X, y: (np.vstack([X[:-1], 50 + X[-1:]]), y),

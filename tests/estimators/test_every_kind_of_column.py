@@ -86,9 +86,6 @@ def test_a_table_of_every_kind_is_learned_from_and_read_the_same_later(which):
         assert (pickle.loads(pickle.dumps(clf)).predict(new) == found).all()  # noqa: S301
 
 
-# --- the built-in models see arrays in units of the public pool: a table means the same in any container -------------
-
-
 N_PUBLIC = 200
 RNG = np.random.default_rng(3)
 PLAIN = RNG.normal(size=(N + N_PUBLIC, 3))

@@ -108,9 +108,6 @@ def test_a_fit_goes_on_by_the_method_that_its_ledger_was_charged_for(tmp_path):
     assert np.array_equal(later.predict_proba(X), votes.predict_proba(X))
 
 
-# --- what a fit was expected to be, kept beside what came of it -----------------------------------------------------
-
-
 def drawn(n, seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 4))

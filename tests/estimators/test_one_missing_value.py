@@ -146,9 +146,6 @@ def test_categories_of_whole_numbers_and_labels_as_a_table_of_one_column_are_tak
         assert np.array_equal(one.predict_proba(as_codes[2]), other.predict_proba(as_texts[2]))
 
 
-# --- a text that is missing in pandas rows: they look the same alone and in company, and what fails costs nothing ----
-
-
 def frame(n, seed, *, absent=None, share=0.1):
     rows, labels = table(n, seed)
     rng = np.random.default_rng(seed)

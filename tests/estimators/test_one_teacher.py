@@ -27,39 +27,40 @@ from quorate.voting.shard_rows import shards_to_train
 pytestmark = pytest.mark.heavy
 
 
-def prepared(rows, labels, groups, key=bytes(32), **changes):
-    config, secret = RunConfig(**{"teacher": GaussianNB(), **SETTINGS, **changes}), Secret(key)
+GROUPS = np.repeat(np.arange(N // 3), 3)
+THEIRS = GROUPS == 7
+CHANGED, FLIPPED = np.where(THEIRS[:, None], X + 5.0, X), np.where(THEIRS, 1 - Y, Y)
+NEIGHBOURS = {
+    "replaced": (CHANGED, FLIPPED, GROUPS),
+    "removed": (X[~THEIRS], Y[~THEIRS], GROUPS[~THEIRS]),
+    "added": (np.vstack([X, CHANGED[THEIRS]]), np.append(Y, FLIPPED[THEIRS]), np.append(GROUPS, [9_999] * 3)),
+}
+
+
+def prepared(rows, labels, groups, **changes):
+    config, key = RunConfig(**{"teacher": GaussianNB(), **SETTINGS, **changes}), Secret(bytes(range(32)))
     tables = {"public": PublicPool(POOL), "groups": groups}
-    return prepare(config, rows, labels, **tables, key=secret, fingerprint_key=secret, noise=OSNoise())
+    return prepare(config, rows, labels, **tables, key=key, fingerprint_key=key, noise=OSNoise())
 
 
-def trained(rows, labels, groups, key, **changes):
+def trained(rows, labels, groups, **changes):
     """The teachers of a fit, by the estimator's own way of preparing and training, each as a text of all it learned."""
-    task = prepared(rows, labels, groups, key, **changes)
+    task = prepared(rows, labels, groups, **changes)
     voters = teachers(task, NoStages(), lambda stage, done, total: None, shards=shards_to_train(task)).voters.reveal()
     return [described(voter) for voter in voters]
 
 
-GROUPS = np.repeat(np.arange(N // 3), 3)
+def moved(before, after):
+    """How many teachers learned something else."""
+    return sum(a != b for a, b in zip(before, after, strict=True))
 
 
 @pytest.mark.parametrize("model", [GaussianNB(), LogisticRegression(), DecisionTreeClassifier()])
 def test_changing_adding_or_removing_a_person_of_several_rows_changes_exactly_one_teacher(model):
-    key = bytes(range(32))
-    before = trained(X, Y, GROUPS, key, teacher=model)
-    assert before == trained(X, Y, GROUPS, key, teacher=model), "the same rows give the same teachers"
-    theirs = GROUPS == 7
-    changed, flipped = X.copy(), Y.copy()
-    changed[theirs] += 5.0
-    flipped[theirs] = 1 - flipped[theirs]
-    neighbours = {
-        "replaced": (changed, flipped, GROUPS),
-        "removed": (X[~theirs], Y[~theirs], GROUPS[~theirs]),
-        "added": (np.vstack([X, changed[theirs]]), np.append(Y, flipped[theirs]), np.append(GROUPS, [9_999] * 3)),
-    }
-    for change, table_ in neighbours.items():
-        after = trained(*table_, key, teacher=model)
-        assert sum(a != b for a, b in zip(before, after, strict=True)) == 1, change
+    before = trained(X, Y, GROUPS, teacher=model)
+    assert before == trained(X, Y, GROUPS, teacher=model), "the same rows give the same teachers"
+    for change, neighbour in NEIGHBOURS.items():
+        assert moved(before, trained(*neighbour, teacher=model)) == 1, change
 
 
 FOREST = RandomForestClassifier(3, max_depth=2)  # one that draws: its votes hang on its seed
@@ -67,18 +68,8 @@ FOREST = RandomForestClassifier(3, max_depth=2)  # one that draws: its votes han
 
 def by_persons(rows, labels, groups, **changes):
     """The teachers of a fit in which each person is one, whatever their order."""
-    told = trained(rows, labels, groups, bytes(range(32)), partition="unit", n_teachers="auto", **changes)
+    told = trained(rows, labels, groups, partition="unit", n_teachers="auto", **changes)
     return Counter(each for each in told if "AbstainingVoter" not in each)
-
-
-def without_and_with(groups):
-    theirs = groups == 7
-    changed = np.where(theirs[:, None], X + 5.0, X)
-    return {
-        "replaced": (changed, Y, groups),
-        "removed": (X[~theirs], Y[~theirs], groups[~theirs]),
-        "added": (np.vstack([X, changed[theirs]]), np.append(Y, Y[theirs]), np.append(groups, [9_999] * theirs.sum())),
-    }
 
 
 @pytest.mark.heavy_cases(1)
@@ -86,12 +77,12 @@ def without_and_with(groups):
 def test_each_person_a_teacher_of_their_own_moves_that_one_alone(n_records):
     before = by_persons(X, Y, GROUPS, teacher=FOREST, n_records=n_records)
     assert before.total() == N // 3, "nobody shares a teacher, however many persons were declared"
-    moved = {
+    gone_and_come = {
         change: ((before - after).total(), (after - before).total())
-        for change, neighbour in without_and_with(GROUPS).items()
+        for change, neighbour in NEIGHBOURS.items()
         for after in [by_persons(*neighbour, teacher=FOREST, n_records=n_records)]
     }
-    assert moved == {"replaced": (1, 1), "removed": (1, 0), "added": (0, 1)}
+    assert gone_and_come == {"replaced": (1, 1), "removed": (1, 0), "added": (0, 1)}
 
 
 def test_progress_tells_the_declared_number_of_persons_and_not_the_true_one():
@@ -107,7 +98,7 @@ def test_seeds_by_the_place_of_a_person_would_move_many_teachers(monkeypatch):
     """The broken twin of the test above: shards without a name of their own, and seeds by their numbers."""
     monkeypatch.setattr(shard_rows, "seeds_of", lambda task, shards: None)
     before = by_persons(X, Y, GROUPS, teacher=FOREST)
-    after = by_persons(*without_and_with(GROUPS)["removed"], teacher=FOREST)
+    after = by_persons(*NEIGHBOURS["removed"], teacher=FOREST)
     assert (before - after).total() > 1
 
 
@@ -123,34 +114,24 @@ def test_persons_are_teachers_of_their_own_by_default_where_their_rows_are_a_sha
 
 
 def test_a_balanced_partition_keeps_that_promise_for_replacing_only():
-    key = bytes(range(32))
-    before = trained(X, Y, GROUPS, key, partition="balanced")
-    theirs = GROUPS == 7
-    changed = np.where(theirs[:, None], X + 5.0, X)
-    after = trained(changed, Y, GROUPS, key, partition="balanced")
-    assert sum(a != b for a, b in zip(before, after, strict=True)) == 1
-    removed = trained(X[~theirs], Y[~theirs], GROUPS[~theirs], key, partition="balanced")
-    assert sum(a != b for a, b in zip(before, removed, strict=True)) > 1
+    before = trained(X, Y, GROUPS, partition="balanced")
+    assert moved(before, trained(*NEIGHBOURS["replaced"], partition="balanced")) == 1
+    assert moved(before, trained(*NEIGHBOURS["removed"], partition="balanced")) > 1
 
 
 def test_a_row_by_position_is_blanked_in_place_or_appended():
-    key = bytes(range(32))
-    before = trained(X, Y, None, key)
-    after = trained(np.vstack([X, X[:1] + 3.0]), np.append(Y, 1 - Y[0]), None, key)
-    assert sum(a != b for a, b in zip(before, after, strict=True)) == 1
-    renumbered = trained(X[1:], Y[1:], None, key)
-    assert sum(a != b for a, b in zip(before, renumbered, strict=True)) > 1, "not covered, as the guarantee says"
+    before = trained(X, Y, None)
+    assert moved(before, trained(np.vstack([X, X[:1] + 3.0]), np.append(Y, 1 - Y[0]), None)) == 1
+    assert moved(before, trained(X[1:], Y[1:], None)) > 1, "not covered, as the guarantee says"
 
 
 def test_an_encoder_fitted_on_private_rows_would_move_every_teacher(monkeypatch):
     """The broken twin of the test above: preprocessing on pooled private rows."""
-    key = bytes(range(32))
     real = kept_votes.train_chunk
 
     def scaled_together(teacher, rows, *args, **how):
         return real(teacher, StandardScaler().fit_transform(rows), *args, **how)
 
     monkeypatch.setattr(kept_votes, "train_chunk", scaled_together)
-    before = trained(X, Y, GROUPS, key)
-    after = trained(np.where((GROUPS == 7)[:, None], X + 5.0, X), Y, GROUPS, key)
-    assert sum(a != b for a, b in zip(before, after, strict=True)) == SETTINGS["n_teachers"]
+    before, after = trained(X, Y, GROUPS), trained(*NEIGHBOURS["replaced"])
+    assert moved(before, after) == SETTINGS["n_teachers"]

@@ -64,9 +64,6 @@ def table(n, seed, *, library):
     return {name: made[name] for name in held}
 
 
-# --- the containers ------------------------------------------------------------------------------------------------
-
-
 def pandas_objects(columns):
     return pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in columns.items()})
 

@@ -172,9 +172,6 @@ def reachable_arrays(root, *, rows):
     return found
 
 
-# --- what it shows of itself: a line of text, and a card in a notebook, without a script and without secrets ---------
-
-
 LEAST = {"epsilon": 4.0, "delta": 1e-5}
 
 

@@ -143,9 +143,6 @@ def test_what_fails_is_what_the_table_says(name):
     assert sum(each["status"] == "passed" for each in results) >= 35
 
 
-# --- the habits beside the checks -----------------------------------------------------------------------------------
-
-
 def direct():
     return PrivateLogisticRegression(classes=[0, 1], epsilon=4.0, delta=1e-5, unsafe_noise_seed=1)
 

@@ -80,9 +80,6 @@ def test_every_calibration_answers_what_nearly_all_shards_agree_on(calibration):
     assert private.mechanism_.calibration == calibration
 
 
-# --- one unit, one vote
-
-
 def votes_of(private, function):
     [values] = function_values([portable(function)], private._kept.shards).reveal()
     return values
@@ -121,9 +118,6 @@ def test_a_balanced_partition_is_for_replacing_alone_and_says_so():
     private = fitted(partition="balanced", n_shards=16)
     assert {len(shard.X) for shard in private._kept.shards.reveal()} == {7, 8}
     assert private.guarantee_.neighbours == "replace one record"
-
-
-# --- what is charged
 
 
 @pytest.fixture
@@ -175,9 +169,6 @@ def test_a_batch_larger_than_what_is_left_is_refused_as_a_whole():
     assert private.answers_left_.queries == 1
 
 
-# --- the memo
-
-
 def test_a_question_that_was_asked_before_is_free_and_has_the_same_answer():
     private = fitted()
     first = [private.ask(decade), private.ask(rows_here), private.ask(constant, 3)]
@@ -212,9 +203,6 @@ def test_an_edited_function_of_a_module_is_a_new_question(tmp_path, monkeypatch)
     assert question_of(importlib.reload(edited).f) != before
 
 
-# --- bad functions
-
-
 @pytest.mark.quick
 def test_a_name_that_is_no_line_of_text_and_a_function_that_cannot_be_sent_are_refused_and_cost_nothing():
     private, lock = fitted(), threading.Lock()
@@ -226,9 +214,6 @@ def test_a_name_that_is_no_line_of_text_and_a_function_that_cannot_be_sent_are_r
     with pytest.raises(InvalidParameter, match="cannot be sent"):
         private.ask(lambda X, y: lock)
     assert private.answers_left_.queries == 12
-
-
-# --- restarts, and ledgers of others
 
 
 def test_a_restart_goes_on_with_the_same_charge_and_spends_the_stage_it_broke(path):
@@ -274,9 +259,6 @@ def test_a_refused_fit_leaves_the_one_before_as_it_was():
     with pytest.raises(DataRefused):
         private.fit(ROWS[:5], NAMES[:5])
     assert private.answers_left_.queries == 11
-
-
-# --- seeds, manners, surfaces
 
 
 def test_a_seeded_run_repeats_and_says_that_it_is_not_private():

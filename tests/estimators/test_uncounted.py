@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from joblib import Parallel, delayed
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 
@@ -144,8 +145,6 @@ def test_a_fit_in_a_worker_process_says_that_it_does_not_see_the_others(monkeypa
 
 
 def test_workers_of_joblib_are_known_as_such():
-    from joblib import Parallel, delayed
-
     assert all(Parallel(n_jobs=2)(delayed(in_a_worker)() for _ in range(2)))
 
 

@@ -234,7 +234,6 @@ def labels_alone_with(changes):
 # All else that is done, and what the line has to say.
 WRONG = {
     **{name: (fitted_with(changes), said) for name, (changes, said) in FITS.items()},
-    # --- what an estimator is made with, and arguments of fit
     "classes forgotten": (lambda p: PrivateClassifier(**BUDGET).fit(X, Y, public=PUBLIC), ("classes= is required",)),
     "epsilon forgotten": (
         lambda p: PrivateClassifier(classes=[0, 1]).fit(X, Y, public=PUBLIC),
@@ -253,7 +252,6 @@ WRONG = {
         lambda p: SubsampleAggregate(**SHARDS, epsilom=1),
         ("no argument 'epsilom'", 'did you mean "epsilon"'),
     ),
-    # --- rows, labels, groups
     "a lazy frame, directly": (lambda p: DIRECT.fit(FRAME.lazy(), Y, public=PUBLIC), ("X: got LazyFrame", "collect()")),
     "a dictionary, directly": (lambda p: DIRECT.fit({"a": [1]}, Y, public=PUBLIC), ("X: got dict", "expected a 2-D")),
     "a data set, directly": (
@@ -283,7 +281,6 @@ WRONG = {
         lambda p: p.done.score(X, Y, sample_weight=np.ones(2)),
         ("sample_weight must be one finite number for each of the 300 rows, got ndarray of shape (2,)",),
     ),
-    # --- tables by place
     "the pool by its place": (
         lambda p: classifier(ledger=p.ledger).fit(X, Y, PUBLIC),
         ("PrivateClassifier.fit takes X and y by place, and got 3", "write public= or groups=", "Nothing was charged"),
@@ -310,12 +307,10 @@ WRONG = {
         lambda p: classifier(ledger=p.ledger).fit(X, public=PUBLIC),
         ("fit lacks y", "write fit(X, y, public=...)", "Nothing was charged"),
     ),
-    # --- the public pool
     "an empty pool": (
         lambda p: p.fit(public=PublicPool(POOL[:0])),
         ("public: 0 sample(s)", "a minimum of 1 is required", "give at least one row"),
     ),
-    # --- the ledger
     "a ledger that is a folder": (
         lambda p: p.fit(ledger=p.folder),
         ("the ledger must be a file in a folder that exists",),
@@ -337,7 +332,6 @@ WRONG = {
         lambda p: classifier().resume(X, Y, public=PUBLIC),
         ("ledger= is None", "give the path"),
     ),
-    # --- a check
     "a check of a class": (
         lambda p: check(PrivateClassifier, X, Y, public=PUBLIC),
         ("got the class PrivateClassifier", "PrivateClassifier(...)"),
@@ -350,7 +344,6 @@ WRONG = {
         lambda p: p.done.summary(evaluation=(X, Y, Y)),
         ("evaluation must be a pair (X, y)", "got tuple"),
     ),
-    # --- what is done once it is fitted
     "predict about other columns": (lambda p: p.done.predict(X[:, :2]), ("X has 2 features", "expecting 4")),
     "predict about one row": (
         lambda p: p.done.predict(X[0]),
@@ -381,7 +374,6 @@ WRONG = {
         lambda p: SubsampleAggregate(**SHARDS).fit(X).ask("mean"),
         ("must be callable", "got str"),
     ),
-    # --- labels alone
     **{
         f"labels alone, {name}": (labels_alone_with(changes), said)
         for name, (changes, said) in {

@@ -167,11 +167,8 @@ def test_a_run_of_labels_and_then_online_answers_share_the_stages():
     online = OnlineAnswers(
         lambda rows: Secret(np.array([SPLIT, SURE, SURE])[rows]), mechanism, reservation, OSNoise(), Memo(), 2
     )
-    assert ask_online(online, [b"a", b"b", b"c"]).tolist() == [
-        -1,
-        NEVER_ASKED,
-        NEVER_ASKED,
-    ]  # the first ended the last stage
+    answers = ask_online(online, [b"a", b"b", b"c"])
+    assert answers.tolist() == [-1, NEVER_ASKED, NEVER_ASKED]  # the first ended the last stage
     with pytest.raises(BudgetExhausted, match="is closed: all 4 of its stages are used up"):
         ask_online(online, [b"d"])
     assert ask_online(online, [b"a"]).tolist() == [-1]  # what was declined is still free to ask
@@ -242,37 +239,31 @@ def test_soft_labels_have_the_law_of_the_mechanisms_own_steps():
     assert p_value(by_stream(mechanism, 0), by_steps(mechanism, 10**6), rows, runs=1500) > FALSE_ALARM
 
 
-@pytest.mark.default_cases(2)
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
-    "purposes",
+    ("mechanism", "purposes"),
     [
-        {"label": 10},
-        {"label": 10, STAGE: 3},
-        {"label": 10, STAGE: 5},
-        {"label": 11, STAGE: 4},
-        {"label": 6, "online answer": 5, STAGE: 4},
+        (soft(3), {"label": 5, STAGE: 3}),
+        (vector(4, 10), {"label": 10}),
+        (vector(4, 10), {"label": 10, STAGE: 3}),
+        (vector(4, 10), {"label": 10, STAGE: 5}),
+        (vector(4, 10), {"label": 11, STAGE: 4}),
+        (vector(4, 10), {"label": 6, "online answer": 5, STAGE: 4}),
     ],
-    ids=["no stages", "too few", "too many", "too many queries", "too many queries together"],
+    ids=["half the stages", "no stages", "too few", "too many", "too many queries", "too many queries together"],
 )
-def test_a_reservation_that_does_not_fit_a_stream_is_refused(purposes):
-    mechanism = vector(4, 10)
+def test_a_reservation_that_does_not_fit_a_stream_is_refused(mechanism, purposes):
     ledger = Ledger(budget=Budget(2.0, 1e-4))
     reservation = ledger.reserve(mechanism.event, delta=DELTA, purposes=purposes, key="run")
-    with pytest.raises(InvalidParameter, match="does not fit a run of StableSparseVector"):
+    with pytest.raises(InvalidParameter, match=f"does not fit a run of {type(mechanism).__name__}"):
         answering(mechanism, reservation)
     assert all(reservation.remaining(purpose) == count for purpose, count in purposes.items())
 
 
-def test_a_soft_label_needs_two_stages_for_each_query_it_may_decline():
-    ledger = Ledger(budget=Budget(2.0, 1e-4))
-    reservation = ledger.reserve(soft(3).event, delta=DELTA, purposes={"label": 5, STAGE: 3}, key="run")
-    with pytest.raises(InvalidParameter, match="SoftLabel"):
-        answering(soft(3), reservation)
+def test_a_soft_label_has_two_stages_for_each_query_it_may_decline_and_labels_have_none():
     assert stages_of(soft(3)) == {STAGE: 6}
     assert stages_of(GaussianNoisyMax(sigma=5.0)) == {}
 
-
-# --- interactive predictions ----------------------------------------------------------------------------------------
 
 INTERACTIVE = InteractiveNoisyMax(
     threshold=60.0, sigma_threshold=15.0, sigma_answer=8.0, n_teachers=100, confidence=0.9, form="binary"
@@ -342,9 +333,6 @@ def test_other_mechanisms_are_never_shown_a_prediction():
     reservation = ledger.reserve(event, delta=DELTA, purposes={"label": 2}, key="run")
     rows = np.array([[0, 90], [90, 0]])
     assert ask(answering(mechanism, reservation), rows, SeededNoise(0), np.full((2, 2), 0.5)) == [1, 0]
-
-
-# --- soft labels as released ----------------------------------------------------------------------------------------
 
 
 def test_soft_labels_are_read_as_scores_and_classes():

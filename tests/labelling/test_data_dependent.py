@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
-from scipy.stats import norm
+from tests.gaussian import gaussian_delta
 from tests.labelling.conftest import paid
 
 from quorate.accounting import DiscreteGaussian, Odometer, Repeated, calibrate_sigma, epsilon, zcdp
@@ -137,9 +137,6 @@ def test_both_prices_are_those_of_another_accountant(drawn):
     )
 
 
-# --- the pair: the figure where there is one, the guarantee where there is none --------------------------------------
-
-
 def worst_stop(figure_of, *, sigma, cap):
     """The largest P(S) − ∫_S e^{figure(N)} dQ over all events and all rules for stopping, exactly.
 
@@ -207,11 +204,9 @@ def test_an_odometer_says_more_and_reads_more():
 
 
 def test_a_closed_form_of_gaussian_noise_agrees_at_this_size():
-    """δ(ε; μ) of Balle and Wang (2018) with μ = √t / σ; the discrete noise is within 1e-3 of it at σ = 65."""
-    mu = math.sqrt(150) / MECHANISM.sigma
+    """With μ = √t / σ; the discrete noise is within 1e-3 of it at σ = 65."""
     read = ex_post_epsilon(MECHANISM, cap=CAP, drawn=150, delta=DELTA)
-    delta = norm.cdf(mu / 2 - read / mu) - math.exp(read) * norm.cdf(-mu / 2 - read / mu)
-    assert delta == pytest.approx(DELTA / 8, rel=5e-3)
+    assert gaussian_delta(read, math.sqrt(150) / MECHANISM.sigma) == pytest.approx(DELTA / 8, rel=5e-3)
 
 
 def test_a_stream_has_no_price_per_answer():

@@ -193,9 +193,6 @@ def test_nothing_is_drawn_when_something_is_wrong():
     assert good.remaining("evaluation") == 1
 
 
-# --- a limit of prediction sets from private units: its price by another road, twins, and its slack ------------------
-
-
 KEY = Secret(bytes(range(32)))
 
 

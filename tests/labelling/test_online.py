@@ -165,14 +165,12 @@ def test_declined_is_an_answer(sessions):
     assert reservation.remaining(PURPOSE) == 4
 
 
-def test_online_answers_have_to_be_reserved_and_paid_for(sessions):
-    with pytest.raises(InvalidParameter, match='no answers for "online answer"'):
-        desk(sessions.reserve({"label": 5}))
-
-
-def test_online_answers_of_another_mechanism_are_refused(sessions):
-    with pytest.raises(InvalidParameter, match="does not pay"):
-        desk(sessions.reserve({PURPOSE: 5}), mechanism=NoisyCounts(sigma=1.0, form="binary"))
+@pytest.mark.parametrize(
+    ("purpose", "sigma", "said"), [("label", 6.0, 'no answers for "online answer"'), (PURPOSE, 1.0, "does not pay")]
+)
+def test_online_answers_have_to_be_reserved_and_paid_for(purpose, sigma, said, sessions):
+    with pytest.raises(InvalidParameter, match=said):
+        desk(sessions.reserve({purpose: 5}), mechanism=NoisyCounts(sigma=sigma, form="binary"))
 
 
 def test_a_seeded_desk_repeats_itself_and_no_two_batches_share_noise(sessions_in_memory):

@@ -103,16 +103,20 @@ def test_votes_are_a_table_of_just_the_reserved_queries_and_a_block_holds_at_lea
     assert (seen, reservation.remaining("label")) == ([], 10)
 
 
-@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(
-    "other",
-    [NoisyCounts(sigma=5.9, form="binary"), NoisyCounts(sigma=SIGMA), ConfidentNoisyMax(60.0, 40.0, SIGMA, "binary")],
+    ("asked", "purpose", "said"),
+    [
+        (NoisyCounts(sigma=5.9, form="binary"), "label", "does not pay"),
+        (NoisyCounts(sigma=SIGMA), "label", "does not pay"),
+        (ConfidentNoisyMax(60.0, 40.0, SIGMA, "binary"), "label", "does not pay"),
+        (MECHANISM, "online answer", 'no answers for "label"'),
+    ],
 )
-def test_another_mechanism_than_the_one_that_was_paid_for_answers_nothing(other, sessions, votes):
-    reservation = sessions.reserve({"label": 10})
-    with pytest.raises(InvalidParameter, match="does not pay"):
-        label(Secret(votes(10)), other, reservation, SeededNoise(0))
-    assert reservation.remaining("label") == 10
+def test_another_mechanism_or_purpose_than_was_paid_for_answers_nothing(asked, purpose, said, sessions, votes):
+    reservation = sessions.reserve({purpose: 10})
+    with pytest.raises(InvalidParameter, match=said):
+        label(Secret(votes(10)), asked, reservation, SeededNoise(0))
+    assert reservation.remaining(purpose) == 10
 
 
 def test_a_mechanism_of_the_same_price_may_answer(sessions, votes):
@@ -120,12 +124,6 @@ def test_a_mechanism_of_the_same_price_may_answer(sessions, votes):
     reservation = sessions.reserve({"label": 10})
     classes = label(Secret(votes(10)), GaussianNoisyMax(sigma=SIGMA, form="binary"), reservation, SeededNoise(0))
     assert set(classes.codes.tolist()) <= {0, 1}
-
-
-def test_what_was_reserved_for_another_purpose_pays_for_no_label(sessions, votes):
-    reservation = sessions.reserve({"online answer": 10})
-    with pytest.raises(InvalidParameter, match='no answers for "label"'):
-        label(Secret(votes(10)), MECHANISM, reservation, SeededNoise(0))
 
 
 @pytest.mark.default_cases(2)

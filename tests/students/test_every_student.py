@@ -107,9 +107,7 @@ def test_without_any_answer_there_is_the_constant_first_class(student, mechanism
     data, _ = task(m=20, mechanism=mechanism(), lost=range(20))
     data = replace(data, classes=("no", "yes"))
     assert student.fit(data).predict(data.pool).tolist() == ["no"] * 20
-    if isinstance(
-        student, VoteShareStudent | NoiseAwareStudent
-    ):  # who knows the noise knows that random classes say nothing
+    if isinstance(student, VoteShareStudent | NoiseAwareStudent):  # who know that random classes say nothing
         drawn = student.fit(replace(data, declined="random"))
         assert drawn.predict(data.pool).tolist() == ["no"] * 20
 

@@ -194,16 +194,20 @@ def test_a_small_pool_has_fewer_neighbours():
     assert SpreadLabels(LogisticRegression()).fit(data).predict(data.pool).shape == (4,)
 
 
-@pytest.mark.default_cases(4)
-@pytest.mark.parametrize(
-    ("way", "name", "value"),
-    [(SelfTraining, "threshold", 1.0), (SelfTraining, "threshold", float("nan")), (SelfTraining, "threshold", "0.5"),
-     (SelfTraining, "max_iter", 0), (SelfTraining, "max_iter", True), (SpreadLabels, "method", "flooding"),
-     (SpreadLabels, "neighbours", 1), (SpreadLabels, "alpha", 0), (SpreadLabels, "alpha", 1.0),
-     (SpreadLabels, "alpha", float("nan"))],
-)  # fmt: skip
-def test_an_argument_out_of_range_is_refused_by_its_name(way, name, value):
-    with pytest.raises(InvalidParameter, match=f"^{name} must be "):
+WRONG = [
+    (SelfTraining, "threshold", "", (1.0, float("nan"), "0.5")),
+    (SelfTraining, "max_iter", "", (0, True)),
+    (SpreadLabels, "method", "", ("flooding",)),
+    (SpreadLabels, "neighbours", "", (1,)),
+    (SpreadLabels, "alpha", "", (0, 1.0, float("nan"))),
+    (VotingClass, "n_estimators", "a whole number >= 1", (0, -1, 2.5, True, "ten")),
+    (VoteShareStudent, "weights", "True or False", (None, 1, "no")),
+]
+
+
+@pytest.mark.parametrize(("way", "name", "said", "value"), [(*of, value) for *of, values in WRONG for value in values])
+def test_an_argument_out_of_range_is_refused_by_its_name(way, name, said, value):
+    with pytest.raises(InvalidParameter, match=f"^{name} must be {said}"):
         way(**{name: value})
 
 
@@ -269,12 +273,6 @@ def test_a_hypothesis_that_takes_no_weights_is_refused(hypothesis):
         VotingClass(hypothesis)
 
 
-@pytest.mark.parametrize("n_estimators", [0, -1, 2.5, True, "ten"])
-def test_rounds_are_a_whole_number(n_estimators):
-    with pytest.raises(InvalidParameter, match="n_estimators must be a whole number >= 1"):
-        VotingClass(n_estimators=n_estimators)
-
-
 @pytest.mark.heavy
 def test_a_vote_of_stumps_learns_what_no_stump_can():
     """Five tasks with seeds of their own, so this cannot fail by chance."""
@@ -282,8 +280,6 @@ def test_a_vote_of_stumps_learns_what_no_stump_can():
     one, many = (np.mean([right(way, *each) for each in tasks]) for way in (LabelStudent(STUMP), VotingClass(STUMP)))
     assert 1 - many < 0.6 * (1 - one)
 
-
-# --- LZCW21, Example 1: voting fails ---------------------------------------------------------------------------
 
 HYPOTHESES = np.array([[1, 1, 0, 0], [1, 0, 1, 0], [1, 0, 0, 1]])  # (h, x), as in the paper's Figure 1; y is always 1
 POINTS = HYPOTHESES.T.astype(float)  # a point is told by what the three hypotheses say of it
@@ -306,9 +302,6 @@ def test_example_1_with_teachers_that_learn_and_a_student_of_their_labels():
     student = VotingClass(STUMP).fit(data)
     assert student.predict(POINTS).tolist() == [1, 0, 0, 0]
     assert np.mean(student.predict(POINTS) != 1) == 0.75
-
-
-# --- LZCW21, Theorem 20: the student's class holds the vote, the teachers' class does not -----------------------
 
 
 @pytest.mark.heavy

@@ -14,7 +14,7 @@ from sklearn.datasets import make_classification
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
-from sklearn.metrics import average_precision_score, get_scorer, log_loss
+from sklearn.metrics import average_precision_score, f1_score, get_scorer, log_loss
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
@@ -65,12 +65,8 @@ def test_a_score_is_that_of_scikit_learn(scoring, rare_first):
     codes = np.array([classes.index(label) for label in labels])
     value = ScoredRows.of(model, X, codes, classes).score(scoring)
     if scoring == "f1":
-        from sklearn.metrics import f1_score
-
         expected = f1_score(labels, model.predict(X), pos_label="b rare")
     elif scoring == "average_precision":
-        from sklearn.metrics import average_precision_score
-
         expected = average_precision_score(labels == "b rare", model.predict_proba(X)[:, 1])
     else:
         expected = abs(get_scorer(SCORERS.get(scoring, scoring))(model, X, labels))
@@ -218,9 +214,6 @@ def test_from_the_threshold_of_costs_on_calling_the_rarer_class_costs_less(costs
     for probability in np.linspace(0.001, 0.999, 400):  # what each of the two predictions costs on average
         of_calling, of_not = (1 - probability) * wrong, probability * missed
         assert (of_calling <= of_not) == (probability >= threshold) or abs(of_calling - of_not) < 1e-12
-
-
-# --- prediction sets and temperatures: exact ranks, what chance may take, and how many rows it needs -----------------
 
 
 def below(n_rows: int, rank: int, share: float) -> float:

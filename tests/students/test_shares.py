@@ -281,9 +281,6 @@ def test_shares_are_shares_and_what_is_lacking_is_shared_equally(rows, lack):
     np.testing.assert_allclose(onto_simplex(rows + lack), projected, atol=1e-9)
 
 
-# --- the Gaussian process, against the posterior mean as it stands in the textbook ---
-
-
 def asked_pool(seed=0, *, n=40, m=60, width=3, n_classes=3, noise_sd=0.2):
     """A pool, its first `n` points asked, and noisy shares."""
     rng = np.random.default_rng(seed)

@@ -6,7 +6,9 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
-from tests.direct.test_drawn_pool_fit import LISTS, NUMBERS, Killed, patients, wards
+from tests.direct.conftest import dies
+from tests.direct.test_drawn_pool_fit import LISTS, NUMBERS, patients, wards
+from tests.labelling.conftest import Killed
 
 from quorate import Budget, Ledger, PrivateClassifier, PublicPool, check
 from quorate.accounting import Composed, DiscreteGaussian, Repeated, epsilon
@@ -151,9 +153,6 @@ def test_answers_that_no_row_took_may_be_asked_for_and_are_given_again(fitted):
 @pytest.mark.parametrize("stage", ["the votes", "a level", "the pool", "an answer"])
 def test_a_fit_that_was_killed_goes_on_and_draws_nothing_again(stage, tmp_path, monkeypatch):
     rows, labels = wards(N, 1)
-
-    def dies(*_, **_how):
-        raise Killed
 
     places = {
         "a level": (NoisyMarginals, "release_level"),

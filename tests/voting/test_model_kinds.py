@@ -142,14 +142,9 @@ def command(_):
     return CommandTeacher([sys.executable, "-S", "-E", "-c", SCRIPT])
 
 
-def xgboost_trees(_):
-    pytest.importorskip("xgboost")
-    return built_in("xgboost", "teacher").set_params(n_estimators=5)
-
-
-def lightgbm_trees(_):
-    pytest.importorskip("lightgbm")
-    return built_in("lightgbm", "teacher").set_params(n_estimators=5)
+def trees_of(library):
+    pytest.importorskip(library)
+    return built_in(library, "teacher").set_params(n_estimators=5)
 
 
 def net(data):
@@ -183,8 +178,8 @@ MODELS = {
     "scikit-learn, boosting": lambda _: HistGradientBoostingClassifier(min_samples_leaf=5, max_iter=5),
     "Pipeline made for the data": pipeline,
     "plain class, by arithmetic": lambda _: NearestMean(),
-    "XGBoost": xgboost_trees,
-    "LightGBM": lightgbm_trees,
+    "XGBoost": lambda _: trees_of("xgboost"),
+    "LightGBM": lambda _: trees_of("lightgbm"),
     "torch through skorch": net,
     "function that reads the data": lambda _: commonest_of_nearest,
     "command that reads the data": command,

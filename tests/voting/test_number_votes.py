@@ -8,10 +8,9 @@ from math import sqrt
 import numpy as np
 import polars as pl
 import pytest
-from scipy.optimize import brentq
-from scipy.stats import norm
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from tests.gaussian import gaussian_epsilon
 
 import quorate
 from quorate import Ledger, PrivateRegressor, PublicPool
@@ -152,13 +151,6 @@ def test_targets_reach_a_teacher_in_their_own_unit():
     assert seen == pytest.approx([10.0, -40.0, 60.0])
 
 
-def epsilon_by_hand(mu, delta):
-    def excess(eps):
-        return float(norm.cdf(mu / 2 - eps / mu) - np.exp(eps) * norm.cdf(-mu / 2 - eps / mu) - delta)
-
-    return float(brentq(excess, 0, 100))
-
-
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("epsilon", [0.3, 8.0])
 def test_the_charge_is_the_price_by_another_road(epsilon):
@@ -168,7 +160,7 @@ def test_the_charge_is_the_price_by_another_road(epsilon):
     counts = model._kept.task.counts
     assert (counts is None) == (epsilon == 0.3)  # of 600 units noise hides the counts
     of_counts = 0.0 if counts is None else 2 * 2 / counts.sigma**2
-    by_hand = epsilon_by_hand(sqrt(50 * (2 * 0.5) ** 2 / model.mechanism_.sigma**2 + of_counts), 1e-5)
+    by_hand = gaussian_epsilon(sqrt(50 * (2 * 0.5) ** 2 / model.mechanism_.sigma**2 + of_counts), 1e-5)
     assert by_hand <= ledger.spent.epsilon <= epsilon
     assert by_hand > 0.999 * epsilon
     assert model.guarantee_.epsilon == ledger.spent.epsilon

@@ -45,9 +45,6 @@ def line(m, seed):
     return np.random.default_rng(seed).uniform(-1, 1, (m, 1))
 
 
-# --- LZCW21 Alg. 4, line by line ------------------------------------------------------------------------------
-
-
 def algorithm_4(pool, answer, *, cap, gamma, theta, error, constant):
     """LZCW21 Alg. 4 for thresholds, point by point as printed; returns Q and the thresholds left."""
     cuts = [*np.unique(pool[:, 0]).tolist(), math.inf]

@@ -1,6 +1,7 @@
 """What every strategy keeps: its cap, its pool, its past; and that it is a function of public and released things."""
 
 import re
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -194,8 +195,6 @@ def test_margin_needs_to_be_told_how_sure_a_learner_is():
 
 def test_core_set_is_within_twice_of_the_best_cover():
     """Gonzalez 1985: the greedy radius is at most twice that of any n points; checked against all of them."""
-    from itertools import combinations
-
     pool = points(9, n=11, d=2)
     distances = np.linalg.norm(pool[:, None] - pool[None], axis=2)
     asked = CoreSet(3).next_batch(pool, History(NOTHING, NOTHING, 2), np.random.default_rng(0))
