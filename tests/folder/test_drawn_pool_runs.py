@@ -14,7 +14,8 @@ from tests.used_rows import used
 
 from quorate.deferred import skops
 from quorate.direct import flow
-from quorate.errors import DataRefused
+from quorate.errors import BudgetExhausted, DataRefused
+from quorate.folder import batch
 from quorate.folder.batch import load_run
 from quorate.folder.methods import execute, read_run
 from quorate.folder.settings import read_settings
@@ -199,8 +200,12 @@ def test_votes_without_public_rows_go_on_where_a_kill_left_them_and_are_told(mak
 
 
 def test_votes_on_drawn_rows_that_logistic_teachers_began_go_on_with_them(make_run, monkeypatch):
-    root = make_run(**VOTES)
+    root = make_run(**{**WITHOUT_POOL, "method.rounds": None, "method.by": "votes", "mechanism.queries": 60})
     charged = begun(root, monkeypatch, earlier_defaults=True, teacher=teacher_named("logistic"))
+    with monkeypatch.context() as twin:  # that does not look for them would pay again
+        twin.setattr(batch, "earlier_configs", lambda *_: [])
+        with pytest.raises(BudgetExhausted):
+            execute(load_run(root), command="quorate run")
     run = load_run(root)
     assert isinstance(run.task.teacher, LogisticRegression)
     execute(run, command="quorate run")
