@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
-from tests.learners.sanitizers.test_tree_bound import hard_rows, kuiper, xor_error
+from tests.learners.sanitizers.test_tree import hard_rows, kuiper, xor_error
 
 from quorate.accounting import PureDP
 from quorate.errors import DataRefused, InvalidParameter
