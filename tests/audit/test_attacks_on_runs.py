@@ -3,8 +3,6 @@
 Bounds hold with confidence 1 − 10⁻⁶, so that a correct run is flagged in one of a million.
 """
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 from typing import Any
@@ -207,9 +205,6 @@ def test_a_canary_is_added_or_takes_a_place():
     assert "9" not in repr(CANARY)
 
 
-# --- membership -------------------------------------------------------------------------------------------------------
-
-
 def auc(members: Any, others: Any) -> float:
     return float((members[:, None] > others[None]).mean() + 0.5 * (members[:, None] == others[None]).mean())
 
@@ -237,8 +232,6 @@ def test_a_student_does_not_tell_members_from_others_and_a_tree_on_the_rows_does
     assert abs(advantage(clf.student_) - 0.5) < 4.9 * error  # missed by chance once in a million
     assert advantage(leaky) > 0.6
 
-
-# --- the same question again ----------------------------------------------------------------------------------------
 
 VOTES = np.array([[60, 190]])
 

@@ -1,7 +1,5 @@
 """How small a fault is found: every row of the stored table can be measured again, and one that says too much fails."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -70,9 +68,6 @@ def smaller(row: DetectableSize) -> DetectableSize:
     return replace(row, size=half)
 
 
-# --- the table -------------------------------------------------------------------------------------------------------
-
-
 def test_every_registered_mechanism_and_every_kind_of_fault_has_one_row():
     measured = {row.setting.mechanism for row in ROWS}
     assert sorted((row.setting.mechanism, row.fault) for row in ROWS) == sorted(
@@ -119,9 +114,6 @@ def test_the_table_is_read_as_it_was_written_and_something_else_is_refused():
     for wrong in ("", "{}", '{"format": 2, "rows": []}', '{"format": 1, "rows": [{}]}', "[]"):
         with pytest.raises(InvalidParameter, match="sizes must be a JSON object"):
             read_sizes(wrong)
-
-
-# --- which rows hold for an audit ------------------------------------------------------------------------------------
 
 
 def sizes_of(mechanism: Any, n_teachers: int = N_TEACHERS, **how: Any) -> Any:
@@ -186,8 +178,6 @@ def reference_parts(mechanism: Any, n_teachers: int) -> list[Any]:
     parts = planned(mechanism, mechanism.event, n_teachers, N_CLASSES, RUNS)
     return [part for part in parts if isinstance(part, PlannedComparison)]
 
-
-# --- faults ----------------------------------------------------------------------------------------------------------
 
 QUERIES = [name for name, kind in REGISTERED.items() if not hasattr(kind, "step")]
 
@@ -282,9 +272,6 @@ def test_one_contribution_moves_between_the_sums_that_are_attacked(form):
         mechanism.release(zero, SeededNoise(0))
 
 
-# --- how a size is measured ------------------------------------------------------------------------------------------
-
-
 def test_so_many_audits_that_a_fault_found_too_rarely_passes_with_the_error_at_most():
     for error in (0.05, 0.025, 0.0125):
         assert PROBABILITY ** audits_needed(error) <= error < PROBABILITY ** (audits_needed(error) - 1)
@@ -312,12 +299,9 @@ def test_with_too_few_audits_that_test_would_fail(monkeypatch):
     assert wrong_share(lambda error: audits_needed(error) // 3, monkeypatch, 3) > 2 * ERROR
 
 
-def test_where_not_even_the_grossest_fault_is_found_that_is_what_is_said():
-    assert _passed(2, 9, lambda place, audits: False)[0] is None
+def test_the_search_finds_the_last_place_or_none_and_the_attack_that_reaches_furthest():
+    assert _passed(2, 9, lambda place, audits: False)[0] is None  # not even the grossest fault is found
     assert _passed(0, 9, lambda place, audits: True)[0] == 8
-
-
-def test_the_search_finds_the_last_place_and_the_attack_that_reaches_furthest():
     assert [_last(0, 20, lambda place, border=border: place <= border) for border in (0, 7, 19)] == [0, 7, 19]
     reach = {"a": 3, "b": 11, "c": 11, "d": 2}
     assert _strongest(tuple(reach), 20, lambda place, part: place <= reach[part]) == "b"  # type: ignore[index, arg-type]
