@@ -33,6 +33,7 @@ from quorate.audit.measured_sizes import (
     reference,
     rows_of,
 )
+from quorate.audit.plans import PlannedComparison, planned
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import (
     DECLINED,
@@ -155,28 +156,20 @@ def test_of_a_mechanism_that_was_never_measured_nothing_is_said():
 @pytest.mark.parametrize("name", [row.setting.mechanism for row in ROWS if row.setting.n_teachers is None][::2])
 def test_where_the_number_of_teachers_is_left_out_it_changes_nothing(name):
     """Sparse vectors are compared on votes of their own; others answer from differences of votes alone."""
-    measured_at = reference(name)
-    if getattr(measured_at.mechanism, "sparse_vector", None) is not None:
-        (here, *_), (there, *_) = (
-            reference_parts(measured_at.mechanism, n_teachers) for n_teachers in (N_TEACHERS, 3_000)
-        )
+    mechanism: Any = reference(name).mechanism
+    if getattr(mechanism, "sparse_vector", None) is not None:
+        parts = (planned(mechanism, mechanism.event, n, N_CLASSES, RUNS) for n in (N_TEACHERS, 3_000))
+        here, there = (next(part for part in each if isinstance(part, PlannedComparison)) for each in parts)
         assert np.array_equal(here.expected.stream, there.expected.stream)
         return
-    (here,), (there,) = (hard_votes(measured_at.mechanism, n_teachers, N_CLASSES) for n_teachers in (N_TEACHERS, 40))
+    (here,), (there,) = (hard_votes(mechanism, n_teachers, N_CLASSES) for n_teachers in (N_TEACHERS, 40))
     shift = {int(step) for a, b in zip(here.neighbours, there.neighbours, strict=True) for step in np.unique(a - b)}
     assert len(shift) == 1
     answers = [
-        np.asarray(measured_at.mechanism.release_many(np.tile(side, (500, 1)), SeededNoise(3)))  # type: ignore[attr-defined]
+        np.asarray(mechanism.release_many(np.tile(side, (500, 1)), SeededNoise(3)))
         for side in (here.neighbours[0], there.neighbours[0])
     ]
     assert len(np.unique(answers[0] - answers[1])) == 1
-
-
-def reference_parts(mechanism: Any, n_teachers: int) -> list[Any]:
-    from quorate.audit.plans import PlannedComparison, planned
-
-    parts = planned(mechanism, mechanism.event, n_teachers, N_CLASSES, RUNS)
-    return [part for part in parts if isinstance(part, PlannedComparison)]
 
 
 QUERIES = [name for name, kind in REGISTERED.items() if not hasattr(kind, "step")]

@@ -1,9 +1,7 @@
 """Private learners with few labels: a small run of each part, and the page that shows the whole one."""
 
 import importlib
-import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -108,8 +106,8 @@ def test_no_rows_are_thrown_away_at_a_small_epsilon():
     assert growth[1] > 15
 
 
-def test_errors_at_the_rows_of_each_theorem_are_below_alpha():
-    rows = [row for row in page_rows() if row["data"] == "error at the theorem's rows"]
+def test_errors_at_the_rows_of_each_theorem_are_below_alpha(page):
+    rows = [row for row in page.kept_rows() if row["data"] == "error at the theorem's rows"]
     assert len(rows) == 7
     assert all(row["error_mean"] <= row["alpha"] for row in rows)
 
@@ -247,18 +245,13 @@ def test_the_columns_of_the_rule_hang_on_no_label_and_are_those_that_the_page_na
         assert np.array_equal(values[:, 1], binning.transform(train[:, :])[:, 1])
 
 
-def test_the_page_shows_at_most_a_fifth_of_errors_with_300_labels_over_30_draws():
-    found = [row for row in page_rows() if row["data"] == RECTANGLE and row["labels"] == 300]
+def test_the_page_shows_at_most_a_fifth_of_errors_with_300_labels_over_30_draws(page):
+    found = [row for row in page.kept_rows() if row["data"] == RECTANGLE and row["labels"] == 300]
     assert {row["method"]: row["repeats"] >= 30 for row in found if row["method"] != MAJORITY} == dict.fromkeys(
         (RULED, RULED_CUTS, SANITIZED_RECTANGLE, LISTED, DIRECT), True
     )
     private = [row for row in found if row["method"] in {RULED, SANITIZED_RECTANGLE, LISTED}]
     assert all(row["error_mean"] <= 0.2 for row in private)
-
-
-def page_rows() -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = json.loads((DOCS / "figures" / "few-labels.json").read_text(encoding="utf-8"))
-    return rows
 
 
 #: What a refusal may send a user to.

@@ -50,11 +50,6 @@ class Script:
         return np.array(drawn, dtype=np.int64).reshape(size)
 
 
-def true_counts(rows, starts, child, fanout):
-    """The children's counts, by going through the rows."""
-    return [[sum(s + child * j <= x < s + child * (j + 1) for x in rows) for j in range(fanout)] for s in starts]
-
-
 def transcripts_of(patch, plan):
     def work(rows):
         noisy_prefix_counts(rows, plan, QUIET)
@@ -185,7 +180,8 @@ def slow_prefix_counts(rows, plan, noise):
         drawn = [[noise.pop(0) if noise else 0 for _ in range(fanout)] for _ in nodes]
         opened = []
         for (start, estimate), z in zip(nodes, drawn, strict=True):
-            noisy = [a + b for a, b in zip(true_counts(rows, [start], child, fanout)[0], z, strict=True)]
+            counts = [sum(start + child * j <= x < start + child * (j + 1) for x in rows) for j in range(fanout)]
+            noisy = [a + b for a, b in zip(counts, z, strict=True)]
             for j in range(fanout):
                 share = noisy[j] + (estimate - sum(noisy)) / fanout
                 is_open = child > 1 and (plan.threshold is None or share > plan.threshold)
