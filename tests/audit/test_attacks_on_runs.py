@@ -3,8 +3,6 @@
 Bounds hold with confidence 1 − 10⁻⁶, so that a correct run is flagged in one of a million.
 """
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 from typing import Any
@@ -207,17 +205,6 @@ def test_a_canary_is_added_or_takes_a_place():
     assert "9" not in repr(CANARY)
 
 
-# --- membership -------------------------------------------------------------------------------------------------------
-
-
-def auc(members: Any, others: Any) -> float:
-    return float((members[:, None] > others[None]).mean() + 0.5 * (members[:, None] == others[None]).mean())
-
-
-def true_label_probability(model: Any, rows: Any, labels: Any) -> Any:
-    return model.predict_proba(rows)[np.arange(len(rows)), labels]
-
-
 @pytest.mark.heavy
 def test_a_student_does_not_tell_members_from_others_and_a_tree_on_the_rows_does(at_once):
     rng = np.random.default_rng(6)
@@ -231,14 +218,14 @@ def test_a_student_does_not_tell_members_from_others_and_a_tree_on_the_rows_does
     leaky = DecisionTreeClassifier(random_state=0).fit(rows[mine], labels[mine])
 
     def advantage(model: Any) -> float:
-        return auc(*(true_label_probability(model, rows[part], labels[part]) for part in (mine, others)))
+        """The AUC of the probability of the true label: of members against others."""
+        known, new = (model.predict_proba(rows[part])[np.arange(600), labels[part]] for part in (mine, others))
+        return float((known[:, None] > new).mean() + 0.5 * (known[:, None] == new).mean())
 
     error = 1 / np.sqrt(12 * 300)  # of an AUC of two samples of 600 that have one law
     assert abs(advantage(clf.student_) - 0.5) < 4.9 * error  # missed by chance once in a million
     assert advantage(leaky) > 0.6
 
-
-# --- the same question again ----------------------------------------------------------------------------------------
 
 VOTES = np.array([[60, 190]])
 

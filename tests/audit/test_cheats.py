@@ -1,7 +1,5 @@
 """Every broken twin is flagged and no correct mechanism is, at a false-alarm rate of one in a million each."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How small a fault is found: every row of the stored table can be measured again, and one that says too much fails."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -35,6 +33,7 @@ from quorate.audit.measured_sizes import (
     reference,
     rows_of,
 )
+from quorate.audit.plans import PlannedComparison, planned
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import (
     DECLINED,
@@ -68,9 +67,6 @@ def smaller(row: DetectableSize) -> DetectableSize:
     """A row that says that half the fault is found."""
     half = row.size // 2 if row.fault == "less noise" else 2 * row.size
     return replace(row, size=half)
-
-
-# --- the table -------------------------------------------------------------------------------------------------------
 
 
 def test_every_registered_mechanism_and_every_kind_of_fault_has_one_row():
@@ -121,9 +117,6 @@ def test_the_table_is_read_as_it_was_written_and_something_else_is_refused():
             read_sizes(wrong)
 
 
-# --- which rows hold for an audit ------------------------------------------------------------------------------------
-
-
 def sizes_of(mechanism: Any, n_teachers: int = N_TEACHERS, **how: Any) -> Any:
     event = mechanism.schedule(1)
     common = {"n_teachers": n_teachers, "n_classes": N_CLASSES, "delta": DELTA}
@@ -163,31 +156,21 @@ def test_of_a_mechanism_that_was_never_measured_nothing_is_said():
 @pytest.mark.parametrize("name", [row.setting.mechanism for row in ROWS if row.setting.n_teachers is None][::2])
 def test_where_the_number_of_teachers_is_left_out_it_changes_nothing(name):
     """Sparse vectors are compared on votes of their own; others answer from differences of votes alone."""
-    measured_at = reference(name)
-    if getattr(measured_at.mechanism, "sparse_vector", None) is not None:
-        (here, *_), (there, *_) = (
-            reference_parts(measured_at.mechanism, n_teachers) for n_teachers in (N_TEACHERS, 3_000)
-        )
+    mechanism: Any = reference(name).mechanism
+    if getattr(mechanism, "sparse_vector", None) is not None:
+        parts = (planned(mechanism, mechanism.event, n, N_CLASSES, RUNS) for n in (N_TEACHERS, 3_000))
+        here, there = (next(part for part in each if isinstance(part, PlannedComparison)) for each in parts)
         assert np.array_equal(here.expected.stream, there.expected.stream)
         return
-    (here,), (there,) = (hard_votes(measured_at.mechanism, n_teachers, N_CLASSES) for n_teachers in (N_TEACHERS, 40))
+    (here,), (there,) = (hard_votes(mechanism, n_teachers, N_CLASSES) for n_teachers in (N_TEACHERS, 40))
     shift = {int(step) for a, b in zip(here.neighbours, there.neighbours, strict=True) for step in np.unique(a - b)}
     assert len(shift) == 1
     answers = [
-        np.asarray(measured_at.mechanism.release_many(np.tile(side, (500, 1)), SeededNoise(3)))  # type: ignore[attr-defined]
+        np.asarray(mechanism.release_many(np.tile(side, (500, 1)), SeededNoise(3)))
         for side in (here.neighbours[0], there.neighbours[0])
     ]
     assert len(np.unique(answers[0] - answers[1])) == 1
 
-
-def reference_parts(mechanism: Any, n_teachers: int) -> list[Any]:
-    from quorate.audit.plans import PlannedComparison, planned
-
-    parts = planned(mechanism, mechanism.event, n_teachers, N_CLASSES, RUNS)
-    return [part for part in parts if isinstance(part, PlannedComparison)]
-
-
-# --- faults ----------------------------------------------------------------------------------------------------------
 
 QUERIES = [name for name, kind in REGISTERED.items() if not hasattr(kind, "step")]
 
@@ -282,9 +265,6 @@ def test_one_contribution_moves_between_the_sums_that_are_attacked(form):
         mechanism.release(zero, SeededNoise(0))
 
 
-# --- how a size is measured ------------------------------------------------------------------------------------------
-
-
 def test_so_many_audits_that_a_fault_found_too_rarely_passes_with_the_error_at_most():
     for error in (0.05, 0.025, 0.0125):
         assert PROBABILITY ** audits_needed(error) <= error < PROBABILITY ** (audits_needed(error) - 1)
@@ -312,12 +292,9 @@ def test_with_too_few_audits_that_test_would_fail(monkeypatch):
     assert wrong_share(lambda error: audits_needed(error) // 3, monkeypatch, 3) > 2 * ERROR
 
 
-def test_where_not_even_the_grossest_fault_is_found_that_is_what_is_said():
-    assert _passed(2, 9, lambda place, audits: False)[0] is None
+def test_the_search_finds_the_last_place_or_none_and_the_attack_that_reaches_furthest():
+    assert _passed(2, 9, lambda place, audits: False)[0] is None  # not even the grossest fault is found
     assert _passed(0, 9, lambda place, audits: True)[0] == 8
-
-
-def test_the_search_finds_the_last_place_and_the_attack_that_reaches_furthest():
     assert [_last(0, 20, lambda place, border=border: place <= border) for border in (0, 7, 19)] == [0, 7, 19]
     reach = {"a": 3, "b": 11, "c": 11, "d": 2}
     assert _strongest(tuple(reach), 20, lambda place, part: place <= reach[part]) == "b"  # type: ignore[index, arg-type]

@@ -1,7 +1,5 @@
 """The exact audit: against brute force, against the reference points of the literature, and against the accountant."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise, product
 from math import exp, log
@@ -219,7 +217,6 @@ def test_that_test_catches_a_query_scale_that_forgets_its_factor_two():
     assert found.loss > 1 / 2.0 + 1 / 2.0 + 0.4
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     threshold_scale=st.floats(0.3, 8),
     query_scale=st.floats(0.3, 8),
@@ -307,9 +304,6 @@ def test_wrong_arguments_are_refused():
     for law in (DiscreteLaplaceLaw, GeometricLaw, DiscreteGaussianLaw):
         with pytest.raises(InvalidParameter):
             law(float("nan"))
-
-
-# --- an event's price against the law of a release: no rule of quorate's is below it, and a cheaper one is found -----
 
 
 def gaussian(sigma: float) -> tuple[Any, Any]:

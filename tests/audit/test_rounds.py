@@ -1,7 +1,5 @@
 """The audit of the direct method's rounds: correct ones pass close to their claim, each broken one is caught."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 from typing import Any
@@ -104,9 +102,6 @@ def test_a_round_drawn_twice_is_caught(monkeypatch):
     monkeypatch.setattr(descend, "discrete_gaussian", mean_of_two)
     plan = planned()
     assert audited(replace(plan, grid=replace(plan.grid, clip=plan.grid.clip / 4))).violated
-
-
-# --- the noise of whole runs, where the attacks alone do not see a fault ---------------------------------------------
 
 
 def faulty(change: Any) -> Any:

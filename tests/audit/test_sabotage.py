@@ -4,8 +4,6 @@ A fault is put where the product draws its noise, or weighs its candidates: in t
 by which it does it. Nothing else is replaced, so an audit of a copy would not see it.
 """
 
-from __future__ import annotations
-
 import ast
 import importlib
 from collections.abc import Callable
@@ -60,9 +58,6 @@ from quorate.types import Secret
 CONFIDENCE = 0.9999
 DELTA = 1e-5
 POOL = np.random.default_rng(2).normal(size=(60, 5)) * [3.0, 1.0, 1.0, 0.3, 0.1]
-
-
-# --- what is audited: each goes through the code that releases -------------------------------------------------------
 
 
 def rounds() -> Any:
@@ -311,9 +306,6 @@ def test_no_other_place_of_the_product_draws_noise():
     assert found == {":".join(place.split(":")[:2]) for place in RELEASING}
 
 
-# --- faults in one place, which are looked for everywhere -------------------------------------------------------------
-
-
 ONE_IN_A_MILLION = 1 - 1e-6
 SIGMA, K, ANSWERS = 20.0, 60, 50
 EQUAL, LEAD, CAST = "answers to equal votes", "at every lead", "at every number of votes cast"
@@ -373,9 +365,6 @@ def test_what_is_said_to_be_seen_is_seen_in_nine_audits_of_ten(broken):
     assert sum(found) >= 9
 
 
-# --- noise that answers share ----------------------------------------------------------------------------------------
-
-
 class Sharing:
     """Noise of a batch that is handed on to other answers."""
 
@@ -424,9 +413,6 @@ def test_independent_answers_are_flagged_as_rarely_as_is_said(p):
     rng = np.random.default_rng(0)
     flagged = [compared(rng.random((80, 20, 2)) < p, 0.8, name="independent").violated for _ in range(200)]
     assert sum(flagged) <= 40 + 4.9 * sqrt(200 * 0.2 * 0.8)
-
-
-# --- what is scanned -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.default_cases(4)

@@ -1,7 +1,5 @@
 """The sampled audit: deterministic under a seed, fair to mechanisms with a state, quick, and frank in its verdict."""
 
-from __future__ import annotations
-
 import logging
 import os
 import time
@@ -341,9 +339,6 @@ def test_nothing_is_logged(caplog):
     with caplog.at_level(logging.DEBUG):
         audit_mechanism(Plain(1.0), ([1], [2]), PureClaim(1.0), runs=100, seed=0)
     assert caplog.records == []
-
-
-# --- every bound that is printed: right against an independent formula, and covering as often as it says -------------
 
 
 @pytest.mark.heavy

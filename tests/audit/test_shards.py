@@ -1,12 +1,10 @@
 """One unit moves one teacher with every partition and trainer that is shipped; pipelines that leak are caught."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -48,7 +46,7 @@ class Centroids:
     means: np.ndarray
 
     @classmethod
-    def fit(cls, X: np.ndarray, y: np.ndarray) -> Centroids:
+    def fit(cls, X: np.ndarray, y: np.ndarray) -> Self:
         return cls(np.stack([X[y == c].mean(axis=0) if np.any(y == c) else np.zeros(X.shape[1]) for c in (0, 1)]))
 
     def predict(self, X: np.ndarray) -> np.ndarray:
@@ -368,9 +366,6 @@ def test_a_fingerprint_takes_what_holds_itself_or_refuses_to_be_written():
             self.lock = __import__("threading").Lock()
 
     assert fingerprint(Node(1)) == fingerprint(Node(1)) != fingerprint(Node(2))
-
-
-# --- teachers that are solved to their optimum: one unit moves one of them, and what a solver shares shows ------------
 
 
 SOLVED = 4

@@ -1,7 +1,5 @@
 """A fact planted on a public surface is found, on every kind of surface; a clean surface gives nothing."""
 
-from __future__ import annotations
-
 import base64
 import bz2
 import functools

@@ -7,8 +7,10 @@ import pytest
 
 
 @pytest.fixture
-def folder(tmp_path):
-    """Ten kinds of strokes, some noise: 3,000 to train on and 600 to test, in the published format."""
+def folder(tmp_path, monkeypatch):
+    """Ten kinds of strokes, some noise, in the published format: 3,000 to train on, 300 of them public, 600 to test."""
+    for experiment in ("mnist", "writers"):
+        monkeypatch.setattr(f"quorate.experiments.{experiment}.N_PUBLIC", 300)
     rng = np.random.default_rng(0)
     kinds = rng.uniform(0, 1, (10, 784)) ** 6
     (tmp_path / "mnist").mkdir()

@@ -1,7 +1,5 @@
 """A measured table is what its command measures now: the first draws of each column are measured again."""
 
-from __future__ import annotations
-
 import importlib
 import json
 from dataclasses import replace

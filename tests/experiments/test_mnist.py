@@ -1,7 +1,5 @@
 """Digits in small: the images are made upright one by one, and both ways to spend a budget run."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -59,7 +57,6 @@ def test_an_empty_image_stays_empty():
 
 def test_both_ways_run_on_made_up_digits(folder, monkeypatch):
     monkeypatch.setattr(mnist, "N_TEACHERS", 30)
-    monkeypatch.setattr(mnist, "N_PUBLIC", 300)
     monkeypatch.setattr(mnist, "LABELS", 60)
     monkeypatch.setattr(torch_models, "torch_is_there", lambda: False)
     found = reproduce_mnist(epsilons=(8.0,), files=folder, methods=(VALUES, LABELLED, VOTE, PLAIN))
@@ -75,8 +72,7 @@ def test_both_ways_run_on_made_up_digits(folder, monkeypatch):
 
 
 @pytest.mark.faults
-def test_direct_methods_run_on_made_up_digits(folder, monkeypatch):
-    monkeypatch.setattr(mnist, "N_PUBLIC", 300)
+def test_direct_methods_run_on_made_up_digits(folder):
     found = reproduce_mnist(epsilons=(8.0,), files=folder, methods=(KERNEL, PATCHES))
     told = {row.method: row for row in found.rows}
     assert min(told[name].accuracy_mean for name in (KERNEL, PATCHES)) > 0.5
@@ -84,7 +80,6 @@ def test_direct_methods_run_on_made_up_digits(folder, monkeypatch):
 
 
 def test_every_line_has_a_name(folder, monkeypatch):
-    monkeypatch.setattr(mnist, "N_PUBLIC", 300)
     monkeypatch.setattr(mnist.Division, "score", lambda *_: scored([0], [0]))
     monkeypatch.setattr(torch_models, "torch_is_there", lambda: False)
     monkeypatch.setattr(mnist, "_data_dependent_notes", lambda rows: ())
@@ -134,28 +129,12 @@ def test_public_coordinates_of_an_image_hang_on_it_and_the_pool_alone():
 def test_votes_in_public_coordinates_on_made_up_digits(method, folder, monkeypatch):
     if method == torch_models.NET and not torch_is_there():
         pytest.skip("torch is not installed")
-    monkeypatch.setattr(mnist, "N_PUBLIC", 300)
     monkeypatch.setattr(torch_models, "N_TEACHERS", 30)
     found = reproduce_mnist(epsilons=(32.0,), files=folder, methods=(method,))
     assert found.rows[0].accuracy_mean > 0.5
 
 
-def test_a_missing_data_set_is_told_in_one_line(tmp_path):
-    with pytest.raises(PreconditionFailed, match="mnist"):
-        reproduce_mnist(files=tmp_path)
-
-
-# --- by writer: votes and direct methods on the same rows, where the unit is a person
-
-
-@pytest.fixture
-def small_writers(monkeypatch):
-    monkeypatch.setattr(writers, "N_PUBLIC", 300)
-    monkeypatch.setattr(mnist, "N_PUBLIC", 300)
-
-
 @pytest.mark.faults
-@pytest.mark.usefixtures("small_writers")
 def test_every_method_runs_on_made_up_writers(folder):
     found = reproduce_writers(epsilons=(16.0,), files=folder)
     told = {row.method: row for row in found.rows}
@@ -167,7 +146,6 @@ def test_every_method_runs_on_made_up_writers(folder):
     assert "100 writers" in found.title
 
 
-@pytest.mark.usefixtures("small_writers")
 def test_chosen_lines_alone_are_made_and_the_command_names_them(folder, tmp_path, capsys):
     out = tmp_path / "out"
     with pytest.raises(SystemExit) as stop:
@@ -177,7 +155,9 @@ def test_chosen_lines_alone_are_made_and_the_command_names_them(folder, tmp_path
     assert f"--epsilon=4 '--method={PLAIN}'" in (out / "writers.txt").read_text()
 
 
-def test_what_is_not_there_is_told_in_one_line(tmp_path):
+def test_what_is_not_there_is_told(tmp_path):
+    with pytest.raises(PreconditionFailed, match="mnist"):
+        reproduce_mnist(files=tmp_path)
     with pytest.raises(PreconditionFailed, match=r"writers\.npz"):
         reproduce_writers(files=tmp_path)
     with pytest.raises(InvalidParameter, match="method"):

@@ -1,7 +1,5 @@
 """The direct competitor: its sensitivity and its noise are those of its claim, and it is given a fair chance."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Peers side by side: fits are kept cell by cell, differences are paired, and who is first is named."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path

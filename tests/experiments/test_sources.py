@@ -1,7 +1,5 @@
 """Public data in their roles: the sizes of the paper's splits, no label where none belongs, clear refusals."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

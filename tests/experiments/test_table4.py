@@ -3,8 +3,6 @@
 What an experiment writes: rows that a program reads, and a table that a person reads, with the same figures.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import math
@@ -168,9 +166,6 @@ def test_wrong_arguments_of_the_command_are_one_line(arguments, code, told, caps
     assert told in capsys.readouterr().err
 
 
-# --- what an experiment writes ----------------------------------------------------------------------------------------
-
-
 def rows() -> tuple[Measured, ...]:
     repeats = [Scored(accuracy=a, balanced_accuracy=b, n_queries=49, more={"n_teachers": 65.0})
                for a, b in ((0.8, 0.7), (0.9, 0.8), (0.85, 0.6))]  # fmt: skip
@@ -199,10 +194,7 @@ def test_means_and_standard_errors_are_those_of_the_repeats():
 def test_accuracy_and_balanced_accuracy_are_counted():
     found = scored([0, 0, 1, 1, 1], [0, 0, 0, 0, 1], n_queries=3)
     assert (found.accuracy, found.balanced_accuracy) == (0.6, 0.75)
-
-
-def test_a_class_that_no_test_row_has_does_not_count():
-    assert scored([1, 2, 0], [1, 2, 1]).balanced_accuracy == 0.75
+    assert scored([1, 2, 0], [1, 2, 1]).balanced_accuracy == 0.75  # a class that no test row has does not count
 
 
 def test_the_files_hold_the_rows_with_the_promised_keys(tmp_path):
@@ -224,17 +216,8 @@ def test_the_text_holds_the_papers_figure_beside_ours_and_how_to_make_it_again()
     assert "* a note" in text
     assert "ε = 1" in text
     assert "no privacy" in text
-
-
-def test_a_table_without_budgets_says_value():
-    assert "value" in table([rows()[1]])
-
-
-def test_no_line_of_a_table_ends_in_spaces():
+    assert "value" in table([rows()[1]])  # where there are no budgets
     assert all(line == line.rstrip() for line in table(rows()).splitlines())
-
-
-# --- LZCW21 Appendix E in small: the figures are near those of earlier trials, and the pictures show them
 
 
 TRIALS = {  # of ours, on the published split

@@ -37,9 +37,6 @@ Record = tuple[tuple[int, ...] | int, int]  # (point, label); label −1 for non
 LawOfData = Callable[[Any, Any], Mapping[Outcome, Any]]
 
 
-# --- numbers -----------------------------------------------------------------------------------------------------
-
-
 def exact(value: Any) -> Any:
     """Take an int, a Fraction or a float (as the dyadic number that it is) to 50 digits."""
     if isinstance(value, Fraction):
@@ -51,9 +48,6 @@ def exact(value: Any) -> Any:
 def exp(exponent: Fraction) -> Any:
     """e to a rational, to 50 digits."""
     return EXACT.exp(exact(exponent))
-
-
-# --- mechanisms over integer scores, larger ones better ------------------------------------------------------------
 
 
 def exponential(scores: Sequence[int], epsilon: float, sensitivity: float = 1) -> list[Any]:
@@ -88,9 +82,6 @@ def permute_and_flip(scores: Sequence[int], epsilon: float, sensitivity: float =
     return [chance(coin) for coin in coins]
 
 
-# --- ways to sample rows -------------------------------------------------------------------------------------------
-
-
 def uniform_subsets(n: int, size: int) -> Iterator[tuple[Fraction, tuple[int, ...]]]:
     """All subsets of `size` of n indices, increasing, each with its weight."""
     weight = Fraction(1, comb(n, size))
@@ -122,13 +113,7 @@ def mixture(parts: Iterable[tuple[Any, Mapping[Outcome, Any]]]) -> Law:
 
 def law_of(outcomes: Sequence[Outcome], probabilities: Sequence[Any]) -> Law:
     """The law of an outcome chosen by index; equal outcomes add up."""
-    law: Law = {}
-    for outcome, probability in zip(outcomes, probabilities, strict=True):
-        law[outcome] = law.get(outcome, 0) + probability
-    return law
-
-
-# --- data sets and their neighbours --------------------------------------------------------------------------------
+    return mixture((probability, {outcome: 1}) for outcome, probability in zip(outcomes, probabilities, strict=True))
 
 
 @dataclass(frozen=True)
@@ -188,9 +173,6 @@ def arrays(rows: Rows) -> tuple[Any, Any]:
     return points, np.array([label for _, label in rows], dtype=np.int8)
 
 
-# --- the largest privacy loss --------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Worst:
     """The largest loss found, and where."""
@@ -246,9 +228,6 @@ def _worst(law: LawOfData, parts: Sequence[Part], ordered: bool, measure: Callab
     return Worst(float(worst), pair, n_pairs)
 
 
-# --- a law against a sampler ---------------------------------------------------------------------------------------
-
-
 def p_value(law: Mapping[Outcome, Any], drawn: Iterable[Outcome]) -> float:
     """Pearson's test of drawn outcomes against a law; rare outcomes are taken together. 0 if one is impossible."""
     found = Counter(drawn)
@@ -270,9 +249,7 @@ def p_value(law: Mapping[Outcome, Any], drawn: Iterable[Outcome]) -> float:
     return float(chisquare(observed, np.array(expected) * (sum(observed) / sum(expected))).pvalue)
 
 
-# --- LWY25: a class is a tuple of concepts, a concept the tuple of its labels on the points 0, 1, … ----------------
-
-Concepts = tuple[tuple[int, ...], ...]
+Concepts = tuple[tuple[int, ...], ...]  # of LWY25: each is the tuple of its labels on the points 0, 1, …
 LabelledRow = tuple[int, int]
 Base = Callable[[tuple[LabelledRow, ...]], Mapping[Any, Any]]  # relabelled rows, in order -> law of the answer
 Scores = Callable[[Concepts, list[LabelledRow], list[LabelledRow], list[tuple[int, ...]]], list[int]]
@@ -364,11 +341,24 @@ def on_all_rows(base: Base) -> LawOfData:
     return lambda points, labels: base(tuple(zip(points[:, 0].tolist(), labels.tolist(), strict=True)))
 
 
-def table_order(n: int, size: int) -> Any:
-    """A cheat: a uniform sample, but handed on in the order of the table."""
-    return uniform_subsets(n, size)
-
-
 def first_rows(n: int, size: int) -> Any:
     """A cheat: no sample at all."""
-    return ((Fraction(1, len(list(permutations(range(size))))), order) for order in permutations(range(size)))
+    return uniform_orders(size)
+
+
+def votes_of_parts(concepts: Concepts, n_hypotheses: int, epsilon: float, queries: Sequence[int]) -> Base:
+    """A base: on each part the first consistent concept; for each query a private vote. The law of all answers."""
+
+    def base(rows: tuple[LabelledRow, ...]) -> Mapping[Any, Any]:
+        parts = [[rows[i] for i in part] for part in np.array_split(np.arange(len(rows)), n_hypotheses)]
+        learned = [next(f for f in concepts if all(f[x] == label for x, label in part)) for part in parts]
+        chances = []
+        for x in queries:
+            ones = sum(f[x] for f in learned)
+            chances.append(permute_and_flip([n_hypotheses - ones, ones], epsilon))
+        return {
+            told: EXACT.fprod(chance[label] for chance, label in zip(chances, told, strict=True))
+            for told in product((0, 1), repeat=len(queries))
+        }
+
+    return base

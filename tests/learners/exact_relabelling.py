@@ -26,9 +26,6 @@ Inputs = dict[Rows, float]  # multiset -> probability
 Dichotomy = tuple[int, ...]  # a concept as its labels on the domain 0, 1, 2, …
 
 
-# --- the worst learner ---------------------------------------------------------------------------------------------
-
-
 def replaced(a: Rows, b: Rows) -> int:
     """How many records of one multiset must be replaced to get the other."""
     rest = list(b)
@@ -101,9 +98,6 @@ def price(step: Callable[[Any], Inputs], pairs: Iterable[tuple[Any, Any]], epsil
     return max(max(worst_epsilon(of(a), of(b), epsilon), worst_epsilon(of(b), of(a), epsilon)) for a, b in pairs)
 
 
-# --- ways to sample ------------------------------------------------------------------------------------------------
-
-
 def added(parts: Iterable[tuple[float, Rows]]) -> Inputs:
     """Weights of equal multisets together."""
     total: Inputs = {}
@@ -128,9 +122,6 @@ def draws(rows: Sequence[Record], size: int) -> Iterator[tuple[float, Rows]]:
         for record, times in Counter(drawn).items():
             weight *= counts[record] ** times / factorial(times)
         yield weight, drawn
-
-
-# --- relabelling ---------------------------------------------------------------------------------------------------
 
 
 def relabelled(

@@ -6,7 +6,6 @@ import pickle
 import shutil
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
 from math import comb
 
 import numpy as np
@@ -31,53 +30,6 @@ from quorate.release.charge import STAGE
 
 FALSE_ALARM = 1e-6
 GRID, FOUR = Thresholds(bits=2), exact.thresholds(4)
-TWO, THREE = exact.thresholds(2), exact.thresholds(3)
-
-
-def votes_of_parts(concepts, n_hypotheses, epsilon, queries):
-    """A base: on each part the first consistent concept; for each query a private vote. The law of all answers."""
-
-    def base(rows):
-        parts = [[rows[i] for i in part] for part in np.array_split(np.arange(len(rows)), n_hypotheses)]
-        learned = [next(f for f in concepts if all(f[x] == label for x, label in part)) for part in parts]
-        chances = []
-        for x in queries:
-            ones = sum(f[x] for f in learned)
-            chances.append(exact.permute_and_flip([n_hypotheses - ones, ones], epsilon))
-        return {
-            told: exact.EXACT.fprod(chance[label] for chance, label in zip(chances, told, strict=True))
-            for told in product((0, 1), repeat=len(queries))
-        }
-
-    return base
-
-
-# They agree on the first point: only a row with another point tells them apart, and then in every answer.
-FAR_APART = ((0, 0, 0, 0, 0), (0, 1, 1, 1, 1))
-
-
-@pytest.mark.parametrize(
-    ("concepts", "n", "n_sampled", "n_hypotheses", "choice", "each", "queries", "share"),
-    [
-        (FAR_APART, 4, 1, 1, 0.125, 1.0, (1, 2, 3, 4), 0.3),
-        (FAR_APART, 4, 3, 1, 0.125, 1.0, (1, 2, 3, 4), 0.4),
-        (FAR_APART, 4, 2, 2, 0.125, 1.0, (1, 2, 3, 4), 0.5),
-        (THREE, 3, 2, 2, 0.25, 3.0, (1, 2), 0.6),
-        (TWO, 4, 2, 1, 0.5, 2.0, (0,), 0.05),
-    ],
-)
-def test_the_true_epsilon_of_tiny_instances_is_below_the_claim_and_not_far_below(
-    concepts, n, n_sampled, n_hypotheses, choice, each, queries, share
-):
-    law = exact.relabelled_then(
-        votes_of_parts(concepts, n_hypotheses, each, queries), concepts, n_sampled=n_sampled, choice_epsilon=choice
-    )
-    price = AgnosticPrice(n=n, n_sampled=n_sampled, choice_epsilon=choice, learner_epsilon=each * len(queries))
-    points = range(2) if concepts is FAR_APART else range(len(concepts) - 1)
-
-    worst = exact.true_epsilon(law, exact.labelled(points, n))
-
-    assert share * price.epsilon <= worst.value <= price.epsilon
 
 
 POINTS = np.array([[0], [1], [1], [2], [3], [3]])
@@ -87,7 +39,7 @@ PLAN = PredictionPlan(price=PRICE, mechanism=PrivatePrediction(1.0), n_hypothese
 
 
 def law_of_an_answer(**changes):
-    base = votes_of_parts(FOUR, changes.pop("n_hypotheses", 2), 1.0, (2,))
+    base = exact.votes_of_parts(FOUR, changes.pop("n_hypotheses", 2), 1.0, (2,))
     return exact.relabelled_then(base, FOUR, n_sampled=4, choice_epsilon=2.0, **changes)(POINTS, LABELS)
 
 
@@ -100,9 +52,6 @@ def test_answers_follow_the_exact_law_and_a_wrong_one_is_caught():
 
     assert exact.p_value(law_of_an_answer(), drawn) > FALSE_ALARM
     assert exact.p_value(law_of_an_answer(n_hypotheses=1), drawn) < FALSE_ALARM
-
-
-# --- δ: predictions compose as the root of their number ---------------------------------------------------------
 
 
 def delta_of_rounds(epsilon_each, times, epsilon):
@@ -142,7 +91,7 @@ def test_many_predictions_cost_the_root_of_their_number_and_none_more_than_witho
 
 def asked_in_turn(epsilon, n_queries):
     """Answers to points that are chosen by the answers before them: the law of a whole transcript."""
-    one = functools.partial(votes_of_parts, FOUR, 1, epsilon)
+    one = functools.partial(exact.votes_of_parts, FOUR, 1, epsilon)
 
     def law(points, labels):
         told = {(): exact.exact(1)}
@@ -183,9 +132,6 @@ def test_a_delta_is_charged_once_and_told_in_the_ledger_and_the_guarantee():
     assert len(ledger.reservations()) == 1
     with pytest.raises(BudgetExhausted):
         private(delta=1e-5, ledger=ledger).fit(*rows())
-
-
-# --- asking ----------------------------------------------------------------------------------------------------------
 
 
 def private(**changes):
@@ -373,9 +319,6 @@ def test_scores_that_the_class_would_refuse_are_refused_before_the_charge():
     assert refusal.value.charged == "nothing was charged"
     assert ledger.spent.epsilon == 0
     assert asked.fit(X[:30], X[:30, 0] < 9_000).ask([[1]]).shape == (1,)
-
-
-# --- a sparse vector: what the concepts agree on is free ------------------------------------------------------------
 
 
 def stable(**changes):

@@ -132,8 +132,6 @@ def test_a_price_beyond_every_float_is_infinite_and_cannot_be_charged():
         _ = price.event
 
 
-# --- exact privacy ---------------------------------------------------------------------------------------------------
-
 TWO, THREE = exact.thresholds(2), exact.thresholds(3)
 
 
@@ -147,7 +145,9 @@ def on_its_own(concepts, T, W, labellings):
     return [sum(label != y for (_, y), label in zip(T, h, strict=True)) for h in labellings]
 
 
-told = exact.told_row_by_row
+told, votes = exact.told_row_by_row, exact.votes_of_parts
+# They agree on the first point: only a row with another point tells them apart, and then in every answer.
+APART, ALL = ((0, 0, 0, 0, 0), (0, 1, 1, 1, 1)), (1, 2, 3, 4)
 ANY_ORDER = {"samples": exact.uniform_subsets}  # where the base learner does not look at it
 BY_EXPONENTIAL = {"choose": exact.exponential, **ANY_ORDER}
 SPLIT = SubsampledSplit(n_kept=2, epsilon_0=1.0, learner_epsilon=2.0, learner_delta=0.0, excess=1.0)
@@ -167,6 +167,11 @@ INSTANCES = {
         TWO, 2, 4, 2, 1.0, told(2, 2.0), {"choose": exact.exponential, "scores": on_its_own, "sensitivity": 1},
         SPLIT.price(4).epsilon, 0.4,
     ),
+    "four votes, one sampled": (APART, 2, 4, 1, 0.125, votes(APART, 1, 1, ALL), {}, claimed(4, 1, 0.125, 4), 0.3),
+    "four votes, most sampled": (APART, 2, 4, 3, 0.125, votes(APART, 1, 1, ALL), {}, claimed(4, 3, 0.125, 4), 0.4),
+    "four votes of two": (APART, 2, 4, 2, 0.125, votes(APART, 2, 1, ALL), {}, claimed(4, 2, 0.125, 4), 0.5),
+    "two votes of two": (THREE, 3, 3, 2, 0.25, votes(THREE, 2, 3, (1, 2)), {}, claimed(3, 2, 0.25, 6), 0.6),
+    "a single vote": (TWO, 2, 4, 2, 0.5, votes(TWO, 1, 2, (0,)), {}, claimed(4, 2, 0.5, 2), 0.05),
 }  # fmt: skip
 
 
@@ -209,9 +214,6 @@ def test_with_a_sensitivity_of_one_mistake_the_claim_is_false():
     wrong = exact.true_epsilon(exact.relabelled_then(base, constants, **eight, sensitivity=1), rows)
 
     assert right.value <= claimed(8, 6, 1.0, 1.5) < wrong.value
-
-
-# --- the yardstick, and what the transformation needs beside it ------------------------------------------------------
 
 
 def test_a_fit_keeps_to_its_budget():

@@ -1,13 +1,18 @@
-"""The sampling and relabelling rules against the exact price of the worst learner, found by linear programming."""
+"""The sampling and relabelling rules against the exact price of the worst learner, found by linear programming.
 
+Uniform integers, subsets, orders and draws: by bijection, word by word, and a biased twin that is caught.
+"""
+
+from collections import Counter
 from collections.abc import Callable
-from itertools import combinations
+from itertools import combinations, permutations, product
 from math import comb, exp, log, log1p
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import chisquare
 from tests.learners.exact_relabelling import (
     Inputs,
     Record,
@@ -20,6 +25,7 @@ from tests.learners.exact_relabelling import (
     worst_delta,
     worst_epsilon,
 )
+from tests.scripted_noise import ScriptedNoise
 
 from quorate.accounting import ApproxDP, PureDP
 from quorate.errors import InvalidParameter
@@ -30,6 +36,9 @@ from quorate.learners.amplification import (
     cheapest_with_replacement,
     largest_count,
     lwy25_lemma_2_13,
+    random_arrangement,
+    random_draws,
+    random_integers,
     smallest_count,
     with_replacement,
     with_replacement_by_profile,
@@ -38,7 +47,9 @@ from quorate.learners.amplification import (
 )
 from quorate.learners.label_boost.schedule import bns15_lemma_4_1, relabelling
 from quorate.learners.sub_sampling import bns15_claim_5_7, bns15_subsampling, subsampling
+from quorate.noise import OSNoise, SeededNoise
 
+FALSE_ALARM = 1e-6
 NEAR = 1e-7  # of a linear program's value
 
 
@@ -46,9 +57,6 @@ def apart(n: int, kinds: int) -> tuple[Rows, Rows]:
     """Two tables of n rows that differ in the first; the others are of so many kinds."""
     others: Rows = tuple((2 + i % kinds, 0) for i in range(n - 1))
     return ((0, 0), *others), ((1, 0), *others)
-
-
-# --- sampling ------------------------------------------------------------------------------------------------------
 
 
 def kept(base: Price, n: int, size: int) -> Price:
@@ -174,9 +182,16 @@ def test_claim_4_3_is_weaker_than_the_exact_rule(epsilon, target, n, delta):
         lambda: relabelling(Price(1.0), epsilon_0=-1.0),
         lambda: relabelling(Price(1.0), epsilon_0=1.0, changed="label"),
         lambda: subsampling(Price(1.0), n_rows=3, n_kept=2, labelled="last"),
+        lambda: random_arrangement(3, 4, OSNoise()),
+        lambda: random_arrangement(-1, 0, OSNoise()),
+        lambda: random_arrangement(3, True, OSNoise()),
+        lambda: random_draws(0, 1, OSNoise()),
+        lambda: random_integers(np.array([0]), OSNoise()),
+        lambda: random_integers(np.array([2**62 + 1]), OSNoise()),
+        lambda: random_integers(np.array([2.0]), OSNoise()),
     ],
 )
-def test_what_a_rule_does_not_cover_is_refused(wrong):
+def test_what_a_rule_does_not_cover_and_sizes_out_of_range_are_refused(wrong):
     with pytest.raises(InvalidParameter):
         wrong()
 
@@ -201,8 +216,6 @@ def test_a_price_is_an_event_and_back():
     assert Price.of_event(ApproxDP(1.0, 1e-6)) == Price(1.0, 1e-6)
     assert worst_of(Price(1.0), Price(0.5, 0.1)) == Price(1.0, 0.1)
 
-
-# --- relabelling ---------------------------------------------------------------------------------------------------
 
 # Points 0 and 1 are those of the row that differs. With label 0 at point 2 a class has two concepts that part at 0 and
 # agree at 1, with label 1 two that part at 1 and agree at 0: where the price of relabelling is highest.
@@ -305,9 +318,6 @@ def test_an_iteration_that_deletes_nothing_is_caught(kept, epsilon_0):
     assert price(lambda row: step(row, deletes=False), pairs_of("labelled"), 1.0) > claimed + 0.04
 
 
-# --- asking for the labels of a secret sample ----------------------------------------------------------------------
-
-
 def asked(rows: Rows, n: int, m: int, labelled: str) -> Inputs:
     """BNS15's Algorithm 4: a random n of the rows, m of them with their labels."""
     samples = list(combinations(range(len(rows)), n))
@@ -384,12 +394,60 @@ def test_claim_5_7_is_weaker_than_the_exact_rule():
         assert exact.within(claimed)
 
 
-# --- the linear programs themselves --------------------------------------------------------------------------------
-
-
 def test_the_worst_learner_on_one_row_is_randomized_response_and_on_two_replaced_rows_group_privacy():
     p, q = ({((x, 0),): 1.0} for x in (0, 1))
     assert worst_epsilon(p, q, 0.7) == pytest.approx(0.7)
     assert worst_epsilon(*({((x, 0), (x, 0)): 1.0} for x in (0, 1)), 0.7) == pytest.approx(1.4)
     assert worst_delta(p, q, 0.7, 0.0, 0.0) == pytest.approx((exp(0.7) - 1) / (exp(0.7) + 1))
     assert worst_delta(p, q, 0.7, 0.1, 0.7) == pytest.approx(0.1)
+
+
+def test_each_word_of_the_complete_blocks_gives_its_remainder():
+    assert random_integers(np.array([10, 3, 1]), ScriptedNoise(*[27, 2**64 - 2, 5])).tolist() == [7, (2**64 - 2) % 3, 0]
+
+
+@pytest.mark.parametrize("bound", [3, 10, 2**61 + 1, 2**62])
+def test_words_of_the_incomplete_block_are_drawn_again(bound):
+    first_incomplete = 2**64 - 2**64 % bound  # 2^64 itself where there is none
+    told = [first_incomplete - 1]
+    if first_incomplete < 2**64:
+        told = [first_incomplete, 2**64 - 1, *told]
+    source = ScriptedNoise(*told)
+    assert random_integers(np.array([bound]), source).tolist() == [bound - 1]
+    assert source.left == []
+
+
+def arrangements(draw, n, size, bounds):
+    """What each of the equally likely sequences of integers below these bounds gives."""
+    return Counter(tuple(draw(n, size, ScriptedNoise(*each)).tolist()) for each in product(*map(range, bounds)))
+
+
+@pytest.mark.parametrize(("n", "size"), [(4, 4), (5, 3), (6, 2), (3, 0)])
+def test_every_arrangement_has_exactly_one_path(n, size):
+    assert arrangements(random_arrangement, n, size, range(n, n - size, -1)) == Counter(permutations(range(n), size))
+
+
+def biased_arrangement(n, size, source):
+    """The well-known wrong shuffle: exchange with any place instead of one of those that are left."""
+    order = np.arange(n)
+    for i, place in enumerate(random_draws(n, size, source).tolist()):
+        order[[i, place]] = order[[place, i]]
+    return order[:size]
+
+
+def test_that_test_catches_a_shuffle_with_too_many_places():
+    assert set(arrangements(biased_arrangement, 3, 3, [3] * 3).values()) == {4, 5}
+
+
+def test_addresses_separate_uses_of_one_source():
+    noise = SeededNoise(5)
+    first, second = (random_arrangement(50, 50, noise.at("kept rows", i)).tolist() for i in (0, 1))
+    assert first != second
+    assert first == random_arrangement(50, 50, noise.at("kept rows", 0)).tolist()
+
+
+def test_draws_with_replacement_repeat_as_often_as_they_should():
+    """Four draws of 4: the number of distinct ones has 4, 84, 144 and 24 of the 256 sequences."""
+    source = SeededNoise(11)
+    found = np.bincount([len(set(random_draws(4, 4, source).tolist())) for _ in range(8_000)], minlength=5)[1:]
+    assert chisquare(found, np.array([4, 84, 144, 24]) / 256 * 8_000).pvalue > FALSE_ALARM

@@ -205,9 +205,6 @@ def test_what_public_rows_lose_is_bounded_by_both_terms_and_covers_what_happens(
     )  # where all points that a row can be are listed, β is whole
 
 
-# --- the mechanism over runs -----------------------------------------------------------------------------------------
-
-
 def test_a_choice_over_runs_has_the_law_of_a_choice_over_all_candidates():
     scores, sizes = np.array([-3, 0, -1, -9, -1]), np.array([4, 1, 0, 2, 3])
     law = law_of(range(10), exponential(np.repeat(scores, sizes).tolist(), 1.3))
@@ -243,9 +240,6 @@ def test_a_choice_without_a_price_is_refused(epsilon, sensitivity):
         GridChoice(epsilon, sensitivity)
 
 
-# --- runs of thresholds ----------------------------------------------------------------------------------------------
-
-
 @given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, 1)), max_size=12))
 def test_runs_are_the_mistakes_of_every_cut(rows):
     values = np.array([value for value, _ in rows], dtype=np.int64)
@@ -253,9 +247,6 @@ def test_runs_are_the_mistakes_of_every_cut(rows):
     scores, sizes = threshold_runs(values, labels, 3)
     slow = [-sum(int(value < cut) != label for value, label in rows) for cut in range(9)]
     assert np.repeat(scores, sizes).tolist() == slow
-
-
-# --- the learner -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.several_fits
@@ -302,9 +293,6 @@ def test_values_are_counted_alike_by_a_table_and_by_a_sort(n, largest):
 def test_weights_from_a_table_are_the_weights_themselves(rate):
     gaps = sorted({*range(80), *np.random.default_rng(0).integers(0, 9_000, 100).tolist()})
     assert grid_choice._weights(rate, gaps) == [exp_negative(rate * gap) for gap in gaps]
-
-
-# --- a choice among candidates whose number the private rows decide: no table is refused, and one is no draw
 
 
 class At:

@@ -188,9 +188,6 @@ def test_dates_and_mixed_cells_are_left_out_or_refused_by_name():
         telling_columns(np.zeros((3, 2)), 1)
 
 
-# --- the level of a row is told by its own cells: no cell of another row moves it, through a type or a quotation mark
-
-
 CELL_CUTS: dict[str, Any] = {"age": (30, 40), "smoker": ("true",), "flag": (1,), "code": ("1", "A")}
 CELLS = {
     "age": ["29", "30", "41.5", "30.0", "40"],

@@ -47,9 +47,6 @@ def applying(learner, n_labelled, n_unlabelled=0):
     return {each.code: each.words for each in learner.check(n_labelled, n_unlabelled) if each.applies}
 
 
-# --- the base learner alone -----------------------------------------------------------------------------------------
-
-
 @pytest.mark.default_cases(3)
 @pytest.mark.parametrize("epsilon", [1.0, 0.1])
 @pytest.mark.parametrize("around", [kind for kind in AROUND if kind is not SubSampling])
@@ -95,9 +92,6 @@ def test_the_rows_of_a_choice_for_any_labels_keep_the_bound_where_it_is_hardest(
     assert share_bad(m // 3) > beta  # the bound is not idle: a third of the rows would break it
 
 
-# --- fewer labels than requested --------------------------------------------------------------------------------------
-
-
 def test_fewer_labels_than_requested_are_said_and_the_best_base_epsilon_is_offered():
     learner = SubSampling(base=BASE, epsilon=0.1, n_labels=400)
     said = applying(learner, 4_000)[FEWER_LABELS]
@@ -108,13 +102,8 @@ def test_fewer_labels_than_requested_are_said_and_the_best_base_epsilon_is_offer
     assert FEWER_LABELS not in applying(better, 4_000)
     larger = SubSampling(base=NoisyThreshold(concepts=GRID, epsilon=offered * 1.05), epsilon=0.1, n_labels=400)
     assert FEWER_LABELS in applying(larger, 4_000)
-
-
-def test_as_many_labels_as_requested_are_no_news():
-    assert FEWER_LABELS not in applying(SubSampling(base=BASE, epsilon=0.1, n_labels=200), 4_000)
-
-
-# --- any ε ------------------------------------------------------------------------------------------------------------
+    as_many = SubSampling(base=BASE, epsilon=0.1, n_labels=200)
+    assert FEWER_LABELS not in applying(as_many, 4_000)
 
 
 @pytest.mark.default_cases(4)
@@ -160,9 +149,6 @@ def test_a_fit_searches_for_no_number_that_a_caution_would_name():
     assert "rows_needed() says" in applying(learner, 500)[BOUND_DOES_NOT_HOLD]
 
 
-# --- fingerprints -----------------------------------------------------------------------------------------------------
-
-
 def test_a_fingerprint_is_of_the_rows_in_any_order_and_of_every_bit():
     key, other = Secret(bytes(32)), Secret(bytes(31) + b"1")
     random = np.random.default_rng(0)
@@ -190,8 +176,6 @@ def test_a_zero_has_one_fingerprint_whatever_its_sign():
     minus = replace(points, points=Secret(np.where(rows == 0, -0.0, rows)))
     assert points.fingerprint(key) == minus.fingerprint(key)
 
-
-# --- keys of fits ----------------------------------------------------------------------------------------------------
 
 SIXTEEN = Thresholds(bits=4)
 ONE_COLUMN = Rectangles(bits=4, n_features=1)
@@ -257,9 +241,6 @@ def test_a_ledger_that_was_begun_knows_the_rows_again_in_any_order():
         assert read_sample(concepts, points[::-1], y[::-1]).fingerprint(key) == f"sorted rows: {digest}"
 
 
-# --- what a listed `domain` leaves out of the error bound stands wherever the bound does; what LabelBoost asks for
-
-
 LINE = Thresholds(bits=16)
 LISTED = [(0,), (1,), (2,)]
 SAID = "the bound on the error is about rows that are among the 3 listed points of domain"
@@ -281,23 +262,17 @@ def test_the_bound_of_a_listed_domain_is_said_in_guarantee_plan_and_check(learne
     fitted = learner.fit(X, Y)
     for said in (fitted.guarantee_.caveats, fitted.plan_.caveats):
         assert any(each.startswith(SAID) for each in said)
-    assert BOUND_OF_LISTED_POINTS in {each.code for each in learner.check(3_000) if each.applies}
+    assert BOUND_OF_LISTED_POINTS in applying(learner, 3_000)
     assert fitted.predict(X).shape == Y.shape  # a row elsewhere is taken all the same
 
 
-def test_a_domain_that_is_all_the_grid_or_none_needs_no_word():
-    few = Thresholds(bits=2)
-    for learner in (
-        ExponentialLearner(concepts=few, epsilon=1.0, domain=[(0,), (1,), (2,), (3,)]),
-        ExponentialLearner(concepts=few, epsilon=1.0),
-    ):
-        assert BOUND_OF_LISTED_POINTS not in {each.code for each in learner.check(300) if each.applies}
-
-
-def test_a_sanitizer_on_a_listed_domain_says_so_too():
+def test_a_domain_that_is_all_the_grid_or_none_needs_no_word_and_a_sanitizers_does():
+    for domain in ([(0,), (1,), (2,), (3,)], None):
+        learner = ExponentialLearner(concepts=Thresholds(bits=2), epsilon=1.0, domain=domain)
+        assert BOUND_OF_LISTED_POINTS not in applying(learner, 300)
     points = tuple((float(a), float(b)) for a in range(3) for b in range(3))
     learner = GenericLearner(concepts=Stumps(2), sanitizer=MWEM(domain=points), epsilon=1.0)
-    assert BOUND_OF_LISTED_POINTS in {each.code for each in learner.check(300, 300) if each.applies}
+    assert BOUND_OF_LISTED_POINTS in applying(learner, 300, 300)
 
 
 def test_a_fit_is_known_by_the_key_that_it_had_before_this_was_said(monkeypatch):
@@ -312,23 +287,14 @@ def test_a_fit_is_known_by_the_key_that_it_had_before_this_was_said(monkeypatch)
     assert any(each.startswith(SAID) for each in again.guarantee_.caveats)
 
 
-# --- LabelBoost's two bounds on one event ----------------------------------------------------------------------------
-
-
 def test_the_smaller_of_two_bounds_says_how_many_rows_generalise():
     printed, found = bns15_theorem_b_5(1, 1 / 11, 0.05), rows_to_generalise(1, 0.1 / 11, 0.05)
     assert found < printed / 30
     growth = lambda n_points: n_points + 1  # noqa: E731
     assert disagreement(0.1 / 11, found, growth, 0.05) <= 1 / 11 < disagreement(0.1 / 11, found - 1, growth, 0.05)
     assert rows_to_generalise(1, 0.9, 0.05) <= ceil(bns15_theorem_b_5(1, 9, 0.05))
-
-
-def test_label_boost_asks_for_12_072_rows_where_one_bound_alone_asked_for_41_179():
     learner = LabelBoost(base=NoisyThreshold(concepts=Thresholds(32), epsilon=1.0), epsilon=1.0)
-    assert learner.rows_needed().labelled == 12_072
-
-
-# --- the dichotomies that there really are on a listed domain --------------------------------------------------------
+    assert learner.rows_needed().labelled == 12_072  # one bound alone asked for 41,179
 
 
 FOUR = tuple(product(range(4), repeat=6))

@@ -6,16 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.learners.exact import (
-    exponential,
-    labelled,
-    law_of,
-    mixture,
-    p_value,
-    permute_and_flip,
-    true_epsilon,
-    unlabelled,
-)
+from tests.learners import exact
 from tests.learners.sanitizers.test_small_domains import slow_law
 
 from quorate.accounting import ApproxDP, PureDP
@@ -32,10 +23,7 @@ FALSE_ALARM = 1e-6
 EPSILON = 1.0
 SIZE = 2  # synthetic points
 GRID = range(4)
-LAWS = {"exponential": exponential, "permute-and-flip": permute_and_flip}
-
-
-# --- the law, walked through choice by choice ----------------------------------------------------------------------
+LAWS = {"exponential": exact.exponential, "permute-and-flip": exact.permute_and_flip}
 
 
 @cache
@@ -50,7 +38,7 @@ def choice_on(synthetic, points, labels, *, selection="permute-and-flip", epsilo
     """One cut for every dichotomy on the synthetic points, chosen by mistakes on the labelled rows."""
     cuts = [0, *(x + 1 for x in sorted(set(synthetic)))]
     scores = [-sum((x < cut) != (y == 1) for x, y in zip(points, labels, strict=True)) for cut in cuts]
-    return law_of([Threshold(cut) for cut in cuts], LAWS[selection](scores, epsilon))
+    return exact.law_of([Threshold(cut) for cut in cuts], LAWS[selection](scores, epsilon))
 
 
 def split(points, labels):
@@ -61,13 +49,13 @@ def split(points, labels):
 
 def law_of_generic(points, labels, *, selection="permute-and-flip", blr=law_of_blr, **choice):
     seen, told, rest = split(points, labels)
-    return mixture(
+    return exact.mixture(
         (weight, choice_on(synthetic, seen, told, selection=selection, **choice))
         for synthetic, weight in blr(tuple(sorted(rest))).items()
     )
 
 
-PARTS = (labelled(GRID, 2), unlabelled(GRID, 2))
+PARTS = (exact.labelled(GRID, 2), exact.unlabelled(GRID, 2))
 
 
 @pytest.mark.parametrize("selection", LAWS)
@@ -80,14 +68,14 @@ def test_the_learner_has_the_law_that_is_audited(selection):
     noise = SeededNoise(23)
     drawn = [learner._learn(points, labels, noise.at("fit", i), plan) for i in range(700)]
     law = law_of_generic(points, labels, selection=selection)
-    assert p_value(law, drawn) > FALSE_ALARM
+    assert exact.p_value(law, drawn) > FALSE_ALARM
     other = law_of_generic(points, labels, selection=selection, epsilon=3.0)
-    assert p_value(other, drawn) < FALSE_ALARM
+    assert exact.p_value(other, drawn) < FALSE_ALARM
 
 
 @pytest.mark.parametrize(("selection", "used"), [("exponential", 0.7), ("permute-and-flip", 0.99)])
 def test_its_true_epsilon_is_at_most_the_claim_and_most_of_it(selection, used):
-    worst = true_epsilon(lambda X, y: law_of_generic(X, y, selection=selection), *PARTS)
+    worst = exact.true_epsilon(lambda X, y: law_of_generic(X, y, selection=selection), *PARTS)
     assert used * EPSILON < worst.value <= EPSILON
 
 
@@ -101,18 +89,15 @@ def test_mistaken_learners_are_caught():
     def labelled_rows_sanitized_too(points, labels):
         seen, told, rest = split(points, labels)
         synthetic = law_of_blr(tuple(sorted(seen + rest)))
-        return mixture((weight, choice_on(each, seen, told)) for each, weight in synthetic.items())
+        return exact.mixture((weight, choice_on(each, seen, told)) for each, weight in synthetic.items())
 
     def coarse_sensitivity(points, labels):
         return law_of_generic(points, labels, blr=lambda rest: law_of_blr(rest, epsilon=8.0, sensitivity=1))
 
-    assert true_epsilon(no_half, *PARTS).value > EPSILON
-    assert true_epsilon(unsanitized, *PARTS).value == float("inf")
-    assert true_epsilon(labelled_rows_sanitized_too, *PARTS).value > EPSILON
-    assert true_epsilon(coarse_sensitivity, *PARTS).value > EPSILON
-
-
-# --- what it is for --------------------------------------------------------------------------------------------------
+    assert exact.true_epsilon(no_half, *PARTS).value > EPSILON
+    assert exact.true_epsilon(unsanitized, *PARTS).value == float("inf")
+    assert exact.true_epsilon(labelled_rows_sanitized_too, *PARTS).value > EPSILON
+    assert exact.true_epsilon(coarse_sensitivity, *PARTS).value > EPSILON
 
 
 def learner_of(bits, **changes):
@@ -190,9 +175,6 @@ def test_two_columns_go_through_mwem_with_as_many_concepts_as_the_limit_allows()
     assert any("limit=50 " in caveat for caveat in learner.guarantee_.caveats)
 
 
-# --- what is refused -------------------------------------------------------------------------------------------------
-
-
 def test_rows_without_a_label_are_needed():
     with pytest.raises(DataRefused, match="without a label"):
         learner_of(4).fit([[1], [2]], [0, 1])
@@ -216,23 +198,11 @@ def test_a_sanitizer_that_cannot_keep_the_bound_on_the_error_is_told():
         learner.set_params(rows="theorem").fit([[0], [3], [1], [2]], [1, 0, -1, -1])
 
 
-class Leaky(BLR):
-    """States a price that the guarantee does not cover."""
-
-    price = ApproxDP(1.0, 1e-5)
-
-    def event(self, epsilon):
-        return Leaky.price
-
-
 @pytest.mark.parametrize("price", [ApproxDP(1.0, 1e-5), PureDP(1.01)])
-def test_a_sanitizer_of_another_price_is_refused(price):
-    Leaky.price = price
+def test_a_sanitizer_whose_price_the_guarantee_does_not_cover_is_refused(price):
+    leaky = type("Leaky", (BLR,), {"event": lambda self, epsilon: price})(size=2)
     with pytest.raises(InvalidParameter, match="sanitizer"):
-        GenericLearner(concepts=Thresholds(bits=2), sanitizer=Leaky(size=2), epsilon=1.0).fit([[0], [1]], [1, -1])
-
-
-# --- nets ------------------------------------------------------------------------------------------------------------
+        GenericLearner(concepts=Thresholds(bits=2), sanitizer=leaky, epsilon=1.0).fit([[0], [1]], [1, -1])
 
 
 @given(

@@ -1,15 +1,23 @@
 """LabelBoost: the printed constants, the exact price of a whole run on tiny data, its law, and its planner."""
 
-from collections.abc import Iterator
 from dataclasses import replace
-from itertools import combinations, combinations_with_replacement
+from itertools import combinations
 from math import ceil, e, exp, floor, log
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.learners.exact import best_of_class, exponential, mixture, p_value, thresholds
+from tests.learners.exact import (
+    best_of_class,
+    exponential,
+    labelled,
+    mixture,
+    neighbouring,
+    p_value,
+    thresholds,
+    unlabelled,
+)
 from tests.learners.exact_relabelling import Rows, boosted, price
 
 from quorate.accounting import ApproxDP, PureDP
@@ -38,7 +46,7 @@ from quorate.learners.sanitizers import Tree
 from quorate.learners.transformed_learner import BaseFit
 from quorate.ledger import Budget, Ledger
 from quorate.noise import SeededNoise
-from quorate.theory import bns15_algorithm_3_accuracy, bns15_claim_4_2_points
+from quorate.theory import bns15_algorithm_3_accuracy
 
 FALSE_ALARM = 1e-6
 RUNS = 1_200  # of a learner that is compared with its law
@@ -64,9 +72,6 @@ def task(n_base: int = 1000, *, epsilon: float = 1.0, delta: float = 1e-6, vc: i
         base=Price(base, delta / 50 * min(1.0, epsilon)), n_base=n_base, vc=vc, alpha=0.1, beta=0.1,
         target=Price(epsilon, delta), domain_size=2**16,
     )  # fmt: skip
-
-
-# --- the constants as printed --------------------------------------------------------------------------------------
 
 
 def test_the_growth_rule_and_the_keep_rates_are_the_printed_ones():
@@ -135,9 +140,6 @@ def test_the_printed_constants_refuse_a_base_learner_that_they_do_not_cover():
         PaperConstants(BoostTask(base=Price(1.0, 1e-7), n_base=9, vc=1, alpha=0.1, beta=0.1, target=Price(1.0, 1e-6)))
 
 
-# --- the constants as large as the target allows -------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 2.0])
 @pytest.mark.parametrize("n_base", [1_000, 100_000, 3_000_000])
 def test_tight_constants_need_a_fifth_of_the_rows_at_most(epsilon, n_base):
@@ -196,13 +198,6 @@ def test_labels_grow_with_the_vc_dimension_and_not_with_the_base_learner():
     assert 1.5 < labels[10**7, 2] / labels[10**7, 1] < 3
 
 
-def test_claim_4_2_bounds_the_chosen_concepts_error():
-    """|H| exp(−ε₀ α |S| / 2) ≤ β with |H| by Sauer's lemma, at the largest |S∘T|."""
-    for vc in (1, 4):
-        points = bns15_claim_4_2_points(vc, 0.05, 0.1, 4_000, epsilon=1.3)
-        assert (e * points / vc) ** vc * exp(-1.3 * 0.05 * 4_000 / 2) <= 0.1 * (1 + 1e-9)
-
-
 @settings(max_examples=60)
 @given(
     labelled=st.integers(1, 5_000),
@@ -227,23 +222,12 @@ def test_any_number_of_rows_is_within_the_target_or_refused(labelled, unlabelled
     assert schedule.left >= labelled or schedule.proven
 
 
-# --- the exact price of a run --------------------------------------------------------------------------------------
-
 Data = tuple[Rows, Rows]
 
 
-def all_pairs(n_labelled: int, n_unlabelled: int, domain: int) -> Iterator[tuple[Data, Data]]:
-    """Every pair of data sets with one row replaced."""
-    records = [(x, y) for x in range(domain) for y in (0, 1)]
-    points = [(x, -1) for x in range(domain)]
-    for D in combinations_with_replacement(points, n_unlabelled):
-        for common in combinations_with_replacement(records, n_labelled - 1):
-            for a, b in combinations(records, 2):
-                yield ((a, *common), D), ((b, *common), D)
-    for S in combinations_with_replacement(records, n_labelled):
-        for rest in combinations_with_replacement(points, n_unlabelled - 1):
-            for a, b in combinations(points, 2):
-                yield (S, (a, *rest)), (S, (b, *rest))
+def parted(rows: Rows) -> Data:
+    """The rows with a label, and those without."""
+    return tuple(row for row in rows if row[1] >= 0), tuple(row for row in rows if row[1] < 0)
 
 
 def parting_pairs(schedule: BoostSchedule) -> list[tuple[Data, Data]]:
@@ -259,7 +243,8 @@ def parting_pairs(schedule: BoostSchedule) -> list[tuple[Data, Data]]:
 def test_a_tiny_run_costs_at_most_what_is_claimed_on_all_neighbours(concepts):
     schedule = iterations((2, 1, 1, 1, 1.0), left=2, drawn=2)
     claimed = price_of(schedule, Price(1.0)).epsilon
-    found = price(lambda data: boosted(data, schedule, concepts), all_pairs(2, 1, 3), 1.0)
+    pairs = neighbouring(labelled(range(3), 2), unlabelled(range(3), 1))
+    found = price(lambda rows: boosted(parted(rows), schedule, concepts), pairs, 1.0)
     assert 0 < found <= claimed + NEAR
 
 
@@ -297,9 +282,6 @@ def test_two_iterations_cost_at_most_what_is_claimed():
 def test_a_run_priced_without_its_relabelling_is_caught():
     without = with_replacement(Price(1.0), n_rows=6, n_draws=10).epsilon + 1.0  # and ε₀, as composition would have it
     assert price(lambda data: boosted(data, FULL, PARTING), parting_pairs(FULL), 1.0) > without + 0.1
-
-
-# --- the code against the law --------------------------------------------------------------------------------------
 
 
 def base_learner(epsilon: float = 1.0, bits: int = 2) -> ExponentialLearner:
@@ -360,9 +342,6 @@ def test_the_planned_price_covers_the_exact_one_on_six_rows():
     )  # fmt: skip
     assert isinstance(plan.event, PureDP)
     assert 0.3 * plan.event.epsilon < found <= plan.event.epsilon + NEAR
-
-
-# --- as an estimator -----------------------------------------------------------------------------------------------
 
 
 def rows(n_labelled: int, n_unlabelled: int, bits: int = 8, cut: int = 100) -> tuple[np.ndarray, np.ndarray]:

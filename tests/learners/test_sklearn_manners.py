@@ -69,9 +69,6 @@ def test_folds_and_grids():
     assert search.best_estimator_.base.epsilon == search.best_params_["base__epsilon"]
 
 
-# --- labels ------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("classes", "labels"),
@@ -134,9 +131,6 @@ def test_an_oracle_and_single_predictions_speak_the_same_words():
     assert single.fit(X, words).ask([[0]]).tolist() == ["yes"]
 
 
-# --- columns -----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
 def test_names_of_columns_are_kept_and_held_against(frame):
     X, y = rows()
@@ -147,9 +141,6 @@ def test_names_of_columns_are_kept_and_held_against(frame):
     with pytest.raises(DataRefused, match=r"columns .hours., and the learner was fitted on .age."):
         learner.predict(frame({"hours": X[:, 0]}))
     assert not hasattr(learner.fit(X, y), "feature_names_in_")
-
-
-# --- budgets -------------------------------------------------------------------------------------------------------
 
 
 def test_an_exhausted_budget_is_told_in_a_learners_words():

@@ -6,18 +6,7 @@ from math import exp, log1p
 
 import numpy as np
 import pytest
-from tests.learners.exact import (
-    EXACT,
-    best_of_class,
-    exponential,
-    labelled,
-    mixture,
-    p_value,
-    thresholds,
-    true_epsilon,
-    uniform_draws,
-    uniform_subsets,
-)
+from tests.learners import exact
 
 from quorate.accounting import PureDP
 from quorate.errors import DataRefused, InvalidParameter, LedgerMismatch
@@ -33,8 +22,8 @@ DOMAIN = Thresholds(bits=2)
 DATA = np.array([[0], [1], [3], [3], [2]]), np.array([1, 1, 0, 0, 1], dtype=np.int8)
 
 
-CUTS = thresholds(4)
-CHOSEN = best_of_class(CUTS, 1.0, exponential)
+CUTS = exact.thresholds(4)
+CHOSEN = exact.best_of_class(CUTS, 1.0, exact.exponential)
 
 
 def made(kind, **given):
@@ -54,10 +43,10 @@ def law_of(n, m, which):
 
     def law(points, labels):
         rows, parts = rows_of(points, labels), []
-        for weight, sample in uniform_subsets(len(rows), n):
+        for weight, sample in exact.uniform_subsets(len(rows), n):
             known = [sample[:m]] if which == "first" else list(combinations(sample, m))
             parts += [(weight / len(known), CHOSEN(tuple(rows[i] for i in K))) for K in known]
-        return mixture(parts)
+        return exact.mixture(parts)
 
     return law
 
@@ -65,14 +54,14 @@ def law_of(n, m, which):
 @pytest.mark.parametrize(("which", "t", "n", "m"), [("random", 4, 2, 1), ("first", 4, 3, 1), ("first", 3, 2, 1)])
 def test_every_neighbouring_pair_is_within_the_claim(which, t, n, m):
     claimed = subsampling(Price(1.0), n_rows=t, n_kept=n, labelled=which).epsilon
-    found = true_epsilon(law_of(n, m, which), labelled((0, 1, 3), t), ordered=which == "first")
+    found = exact.true_epsilon(law_of(n, m, which), exact.labelled((0, 1, 3), t), ordered=which == "first")
     assert 0.2 < found.value <= claimed
 
 
 def test_a_learner_that_samples_nothing_is_caught():
     """All rows, all labels, and the price of one row in four."""
     claimed = subsampling(Price(1.0), n_rows=4, n_kept=1).epsilon
-    found = true_epsilon(law_of(4, 4, "random"), labelled((0, 3), 4))
+    found = exact.true_epsilon(law_of(4, 4, "random"), exact.labelled((0, 3), 4))
     assert found.value > claimed + 0.1
 
 
@@ -81,20 +70,15 @@ def cuts(fitted, plan, data, runs=1_000):
     return [CUTS[fitted._learn(*data, noise.at("run", i), plan).cut] for i in range(runs)]
 
 
-def asked_cuts(which, *, m=2, runs=1_000):
-    fitted = learner(labelled=which, base_rows=3, n_labels=m)
-    return cuts(fitted, fitted._plan(5, 0, 5.0, 0.0), DATA, runs)
-
-
-@pytest.mark.parametrize("which", ["random", "first"])
-def test_what_runs_has_the_law_that_was_priced(which):
-    law = law_of(3, 2, which)(*DATA)
-    assert EXACT.fsum(law.values()) == pytest.approx(1)
-    assert p_value(law, asked_cuts(which)) > FALSE_ALARM
-
-
-def test_that_test_catches_a_learner_that_asks_for_all_labels():
-    assert p_value(law_of(3, 1, "first")(*DATA), asked_cuts("first", m=3, runs=2_000)) < FALSE_ALARM
+@pytest.mark.parametrize(
+    ("which", "m", "asked", "runs"), [("random", 2, 2, 1_000), ("first", 2, 2, 1_000), ("first", 1, 3, 2_000)]
+)
+def test_what_runs_has_the_law_that_was_priced_and_a_learner_that_asks_for_all_labels_is_caught(which, m, asked, runs):
+    law = law_of(3, m, which)(*DATA)
+    assert exact.EXACT.fsum(law.values()) == pytest.approx(1)
+    fitted = learner(labelled=which, base_rows=3, n_labels=asked)
+    drawn = cuts(fitted, fitted._plan(5, 0, 5.0, 0.0), DATA, runs)
+    assert (exact.p_value(law, drawn) > FALSE_ALARM) is (asked == m)
 
 
 def test_the_plan_is_the_exact_price_of_its_sizes():
@@ -147,20 +131,16 @@ def test_a_callable_is_asked_once_for_the_labels_of_m_rows():
 
 
 def test_with_first_labels_the_smallest_indices_of_the_sample_are_asked():
-    X = np.zeros((30, 1), dtype=int)
-    found = []
+    X, largest = np.zeros((30, 1), dtype=int), {}
 
-    def owner(indices):
-        found.append(indices.tolist())
-        return [1] * len(indices)
-
-    for seed in range(30):
-        learner(labelled="first", n_labels=3, base_rows=15, unsafe_noise_seed=seed).fit(X, owner)
-    assert max(map(max, found)) < 20  # P[the third of 15 out of 30 is beyond 20] < 1e-7
-    found.clear()
-    for seed in range(30):
-        learner(labelled="random", n_labels=3, base_rows=15, unsafe_noise_seed=seed).fit(X, owner)
-    assert max(map(max, found)) >= 20
+    for which in ("first", "random"):
+        found = largest[which] = []
+        for seed in range(30):
+            learner(labelled=which, n_labels=3, base_rows=15, unsafe_noise_seed=seed).fit(
+                X, lambda indices, found=found: found.append(max(indices)) or [1] * len(indices)
+            )
+    assert max(largest["first"]) < 20  # P[the third of 15 out of 30 is beyond 20] < 1e-7
+    assert max(largest["random"]) >= 20
 
 
 SIX = [0] * 4 + [UNLABELLED] * 5
@@ -221,15 +201,14 @@ def test_labels_that_an_oracle_has_not_told_are_not_taken_for_zeros_and_those_in
     assert len(given.ledger.reservations()) == 1
 
 
-# --- EmpiricalLearner ----------------------------------------------------------------------------------------------
-
-
 def law_of_draws(m):
     """All sequences of m draws, then the exponential mechanism over five thresholds."""
 
     def law(points, labels):
         rows = rows_of(points, labels)
-        return mixture((weight, CHOSEN(tuple(rows[i] for i in drawn))) for weight, drawn in uniform_draws(len(rows), m))
+        return exact.mixture(
+            (weight, CHOSEN(tuple(rows[i] for i in drawn))) for weight, drawn in exact.uniform_draws(len(rows), m)
+        )
 
     return law
 
@@ -238,7 +217,7 @@ def law_of_draws(m):
 def test_every_neighbouring_pair_is_within_the_planned_price(n, m):
     plan = empirical(n_draws=m, epsilon=3.0)._plan(n, 0, 3.0, 0.0)
     assert plan.event.epsilon == pytest.approx(m * log1p((exp(1) - 1) / n))
-    found = true_epsilon(law_of_draws(m), labelled((0, 1, 2, 3), n))
+    found = exact.true_epsilon(law_of_draws(m), exact.labelled((0, 1, 2, 3), n))
     assert 0.3 * plan.event.epsilon < found.value <= plan.event.epsilon
 
 
@@ -255,7 +234,7 @@ def test_what_runs_has_the_law_that_was_priced_and_a_learner_that_draws_more_is_
     for m, honest in ((3, True), (6, False)):
         fitted = empirical(n_draws=m, epsilon=10.0)
         drawn = cuts(fitted, fitted._plan(4, 1, 10.0, 0.0), data)
-        assert (p_value(law, drawn) > FALSE_ALARM) is honest
+        assert (exact.p_value(law, drawn) > FALSE_ALARM) is honest
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 2.5])

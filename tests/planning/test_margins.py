@@ -1,7 +1,5 @@
 """Probabilities by margin: against votes that are drawn, and against sums by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import binom, norm

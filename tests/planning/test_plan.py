@@ -1,7 +1,5 @@
 """The plan: its noise is the recipe's, what cannot answer says so, the best comes first and nothing private is read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -281,9 +279,6 @@ def test_a_row_is_called_by_what_releases_and_by_its_sizes():
     assert name_of(PlanRow(way="direct", name="gradient rounds")) == "direct method"
     assert noise_in_words(LaplaceNoisyMax(laplace_scale=166.76)) == "b = 166.7 votes"
     assert noise_in_words(PermuteAndFlip(epsilon=0.01)) == "ε = 0.01 an answer"
-
-
-# --- wrong arguments -------------------------------------------------------------------------------------------------
 
 
 TASK: dict[str, Any] = {

@@ -6,8 +6,6 @@ as it is drawn, and asks for names of pictures and controls, the order of headin
 tables, that nothing is wider than the frame, and that what can be scrolled can be reached by keyboard.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -178,9 +176,6 @@ def picture(page: str, scheme: str, folder: Path, to: Path, *, width: int = WIDT
     command = [CHROMIUM, *FLAGS, *SCHEMES[scheme], f"--user-data-dir={folder}/profile", f"--screenshot={to}"]
     size = f"--window-size={max(width, 500)},{height}"
     subprocess.run([*command, size, f"file://{folder}/picture.html"], capture_output=True, check=True, timeout=120)
-
-
-# --- without a browser ---
 
 
 VOID = {"meta", "br", "hr"}

@@ -1,7 +1,5 @@
 """Facts of a made-up run, whose figures are all different so that a test can tell them apart."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any

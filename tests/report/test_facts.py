@@ -1,7 +1,5 @@
 """Facts are plain, checked when they are made, and the same after a trip through JSON."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from json import dumps, loads
@@ -180,9 +178,6 @@ def test_a_refusal_names_the_field_and_not_the_value(facts, runs):
     assert (facts.seeded, runs.seeded(facts).seeded) == (False, True)
     with pytest.raises(InvalidParameter, match=r"^Score\.n_rows: expected int, got str$"):
         Score(n_rows="17 rows of ward 3", accuracy=0.5)
-
-
-# --- the model card says what the report says ------------------------------------------------------------------------
 
 
 HEADINGS = [

@@ -1,7 +1,5 @@
 """The page: its sections, its figures, what may never be on it, and that a browser can read it."""
 
-from __future__ import annotations
-
 import ast
 import re
 import shutil

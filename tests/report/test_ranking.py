@@ -1,7 +1,5 @@
 """What a report says of a rare class: the score that suits it, both curves, and what each threshold does."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 from typing import Any
 
@@ -126,9 +124,6 @@ def test_what_was_expected_is_said_by_the_chosen_score(facts, scored):
     )
 
 
-# --- the reliability diagram: shares beside probabilities as scikit-learn counts them, in every edition --------------
-
-
 class Said:
     """A model that says the probabilities in its rows."""
 
@@ -207,9 +202,6 @@ def test_every_edition_says_it_and_no_figure_changes_without_the_page(facts):
     for change in ({"probability": 0.4321}, {"share": 0.4321}, {"n_rows": 77}):
         other = render_html(edition(groups=(replace(first, **change), *rest))).partition("application/json")[0]
         assert other != page.partition("application/json")[0]
-
-
-# --- which columns a published model looks at: told of public rows, in short, and never at the cost of a run ---------
 
 
 RNG = np.random.default_rng(4)

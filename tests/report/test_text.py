@@ -1,7 +1,5 @@
 """The end of a run fits the terminal and says what it must; figures are rounded the safe way, and names show."""
 
-from __future__ import annotations
-
 import unicodedata
 import xml.etree.ElementTree as ET
 from dataclasses import replace
@@ -125,10 +123,6 @@ def test_lost_answers_queries_that_were_never_asked_and_a_constant_student_are_t
     assert said in render_text(replace(facts, **change))
 
 
-def of_counts(facts, *parts):
-    return replace(facts, spending=replace(facts.spending, parts=parts))
-
-
 def part(purpose, answered=0, lost=1):
     asked = answered + lost
     return Part(
@@ -154,7 +148,7 @@ IN_BETWEEN = "charged and never released: a process ended in between"
     ],
 )
 def test_what_was_lost_is_told_where_no_count_tells_it(facts, parts, said):
-    text = " ".join(render_text(of_counts(facts, *parts)).split())
+    text = " ".join(render_text(replace(facts, spending=replace(facts.spending, parts=parts))).split())
     assert ("lost 1" in text or "lost 2" in text) == (said is not None)
     assert said is None or said in text
 
@@ -212,9 +206,6 @@ def test_a_mechanism_of_the_owners_own_is_named_with_what_nobody_can_see(facts):
     shown = render_text(replace(facts, checks=(seen,)))
     assert "own code    Mine is a mechanism of the owner's own. Attack it: quorate audit." in shown
     assert "own code" not in render_text(facts)
-
-
-# --- every score stands beside always saying the commonest class, and says where it is no better ---------------------
 
 
 @pytest.fixture
@@ -298,9 +289,6 @@ def test_a_run_is_judged_by_the_score_that_was_chosen():
     assert judged(Score(n_rows=500, accuracy=0.96, chosen=chosen)) == words
 
 
-# --- figures are rounded the safe way, and nothing invisible is left in a name ---------------------------------------
-
-
 POSITIVE = st.floats(1e-30, 1e30)
 
 
@@ -381,9 +369,6 @@ def test_percentages_and_counts_read_as_people_write_them():
     assert [percent(x) for x in (0.0, 0.12345, 0.9996, 1.0)] == ["0.0 %", "12.3 %", "100.0 %", "100.0 %"]
     assert [several(n, "class") for n in (0, 1, 1000)] == ["0 classes", "1 class", "1,000 classes"]
     assert [plural(noun) for noun in ("record", "entry", "day")] == ["records", "entries", "days"]
-
-
-# --- a line chart: what is on the edge of its frame is seen whole, what is beyond it not at all ----------------------
 
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -1,19 +1,15 @@
 """BTT18, BTT18a, cut-offs: values by hand, exact tails, simulation, the equations that the proofs solve."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from quorate import theory
 from quorate.errors import InvalidParameter
-
-few = settings(max_examples=25)
 
 TRUTH = 0.5  # a threshold on [0, 1], uniform points
 
@@ -29,10 +25,6 @@ def mistaken(teachers: np.ndarray, queries: np.ndarray) -> np.ndarray:
     return (queries[:, None] >= teachers) & (queries[:, None] < TRUTH)
 
 
-# --- Theorem 2.5 and Algorithm 2 ---
-
-
-@few
 @given(st.floats(0.01, 10), st.floats(1e-12, 0.1), st.floats(1e-9, 0.5))
 def test_so_stable_a_value_is_declined_with_half_of_beta(epsilon, delta, beta):
     threshold = math.log(1 / delta) / epsilon
@@ -49,7 +41,6 @@ def test_algorithm_2_at_a_hand_computed_point():
     assert k == pytest.approx(34 * math.sqrt(2) * 16 * math.log(80 / delta))
 
 
-@few
 @given(st.floats(0.01, 1), st.floats(1e-12, 0.1), st.integers(1, 100), st.integers(1, 10**6), st.floats(1e-6, 0.5))
 def test_two_thirds_of_so_many_teachers_outvote_all_noise(epsilon, delta, cutoff, m, beta):
     """Also at half the printed distance, which is the one of sensitivity 1: ceil(gap/2) − 1 ≥ k/6 − 1."""
@@ -58,9 +49,6 @@ def test_two_thirds_of_so_many_teachers_outvote_all_noise(epsilon, delta, cutoff
     noise = 3 * scale * math.log((m + cutoff + 1) / (2 * beta))  # all below it together, but for β
     assert k / 6 - 1 > threshold + noise
     assert k == pytest.approx(2 * theory.lzcw21_lemma_3(epsilon, delta, cutoff, m, beta))
-
-
-# --- Theorem 3.2, Lemma 3.3, Claim 4.1 on thresholds ---
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -118,8 +106,6 @@ def test_the_step_in_the_proof_of_claim_4_1_fails_at_the_least_m():
     assert math.sqrt((gamma + alpha) * math.log(m / beta) / (2 * m)) > 2 * alpha  # and where γ is large
 
 
-# --- the shapes solve the equations of their proofs ---
-
 SIZES = {"n_rows": 100_000, "vc_dimension": 5, "epsilon": 0.5}
 RATIO = 5 / 50_000  # V/(εn)
 
@@ -162,7 +148,6 @@ def test_below_m_queries_the_printed_rate_is_not_what_the_cutoff_gives():
     assert stats.binom.sf(0, 1_000, found.rate) > 9 * 0.01  # β = 0.01: a rate of at least 1/m = 10 · rate
 
 
-@few
 @given(st.integers(1, 10**9))
 def test_the_theorem_is_better_than_advanced_composition_up_to_the_square(m):
     ours = theory.btt18_theorem_3_4_shape(n_queries=m, **SIZES).rate
@@ -214,9 +199,6 @@ def test_conditions_of_the_theorems_are_asked_for(call, named):
         call()
 
 
-# --- BTT18a, Theorem 3.11 ---
-
-
 @pytest.mark.parametrize(("m", "beta"), [(1, 0.5), (100, 0.05), (10_000, 1e-6)])
 def test_two_thirds_of_so_many_parts_agree_by_exact_tails(m, beta):
     k = math.ceil(theory.btt18a_agreeing_parts(m, beta))
@@ -234,16 +216,12 @@ def test_the_printed_number_of_parts_is_lemma_3_of_lzcw21_and_too_small_at_a_lar
     assert theory.btt18a_theorem_3_11_at_any_epsilon(5_000.0, *arguments) == pytest.approx(72 * math.log(2_000 / 0.05))
 
 
-@few
 @given(st.floats(0.01, 3), st.floats(1e-12, 0.1), st.integers(1, 200), st.integers(1, 10**6), st.floats(1e-6, 0.5))
 def test_a_third_of_the_parts_of_theorem_3_11_is_the_distance_of_corollary_3_9(epsilon, delta, cutoff, m, beta):
     """As the proof of the theorem has it: two thirds of k agree, so the lead is a third, and that is far enough."""
     arguments = epsilon, delta, cutoff, m, beta
     assert theory.btt18a_corollary_3_9(*arguments) <= theory.btt18a_theorem_3_11(*arguments) / 3
     assert theory.btt18a_corollary_3_9(*arguments) > theory.btt18a_theorem_3_11(*arguments) / 12
-
-
-# --- BTT18a, Theorem 2: exact for linear losses, by simulation for logistic ones, and the printed numbers
 
 
 def one_pass(rows: np.ndarray, steps: np.ndarray) -> np.ndarray:
@@ -303,7 +281,6 @@ def test_the_numbers_of_the_convex_theorem_and_its_condition():
         theory.hrs16_convex(3.0, 4.0, [0.6], 30)
 
 
-@few
 @given(st.floats(0.1, 3), st.floats(0.1, 3), st.floats(0.1, 3), st.integers(1, 10_000), st.integers(2, 10_000))
 def test_the_non_convex_bound_is_the_best_step_at_which_the_changed_row_may_be_met(lipschitz, smoothness, c, steps, n):
     """min over t₀ of t₀/(n−1) + 2L²/(β(n−1)) (T/t₀)^(βc), which the printed form solves."""
@@ -315,9 +292,6 @@ def test_the_non_convex_bound_is_the_best_step_at_which_the_changed_row_may_be_m
 
     found = optimize.minimize_scalar(bound, bounds=(-30, 30), method="bounded", options={"xatol": 1e-9})
     assert theory.hrs16_non_convex(lipschitz, smoothness, c, steps, n) == pytest.approx(found.fun, rel=1e-6)
-
-
-# --- cut-offs: as printed, and the one that holds for a mean error, checked by exact tails and by simulation
 
 
 rates = st.floats(0, 1)

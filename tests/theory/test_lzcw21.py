@@ -1,13 +1,11 @@
 """LZCW21: cut-offs and teachers by simulation of Algorithm 2, rates by the equations they solve, and what is false."""
 
-from __future__ import annotations
-
 import math
 from itertools import combinations, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
@@ -16,8 +14,6 @@ from quorate.accounting import calibrate_sigma
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import StableSparseVector
 from quorate.theory.lzcw21 import ALGORITHMS, SETTINGS
-
-few = settings(max_examples=25)
 
 taus = st.floats(0.05, 1)
 
@@ -33,9 +29,6 @@ def algorithm_2(margins: np.ndarray, scale: float, threshold: float, cutoff: int
                 return place + 1
             bar = threshold + rng.laplace(scale=scale)
     return margins.size
-
-
-# --- Algorithm 2 and Lemma 3 ---
 
 
 @pytest.mark.parametrize(("epsilon", "cutoff", "m"), [(1.0, 10, 1_447), (0.3, 50, 10_000)])
@@ -74,15 +67,11 @@ def test_lemma_3_needs_fewer_than_t_unstable_queries_and_a_small_epsilon():
     assert stats.binom.sf(failed - 1, 300, 0.1) < 1e-6, "with a large ε the printed K is too small"
 
 
-@few
 @given(st.floats(0.01, 1), st.floats(1e-12, 0.1), st.integers(1, 200), st.integers(1, 10**6), st.floats(1e-6, 0.5))
 def test_the_printed_k_is_enough_for_epsilon_up_to_log_2_over_delta(share, delta, cutoff, m, beta):
     epsilon = share * math.log(2 / delta)
     ours = theory.lzcw21_lemma_3_at_any_epsilon(epsilon, delta, cutoff, m, beta)
     assert ours <= theory.lzcw21_lemma_3(epsilon, delta, cutoff, m, beta) + 1
-
-
-# --- Lemma 46 ---
 
 
 @pytest.mark.parametrize(("epsilon", "under_the_root"), [(1.0, False), (400.0, False), (400.0, True)])
@@ -99,9 +88,6 @@ def test_queries_above_the_threshold_by_phi_pass_unless_epsilon_stands_under_the
     bars = rng.laplace(scale=scale, size=(4_000, 1))
     failed = int(((phi + rng.laplace(scale=2 * scale, size=(4_000, m - cutoff))) <= bars).any(axis=1).sum())
     assert (stats.binom.sf(failed - 1, 4_000, beta) < 1e-6) == under_the_root
-
-
-# --- Theorem 5 ---
 
 
 def test_theorem_5_as_printed_does_not_bound_teachers_that_are_wrong_altogether():
@@ -126,14 +112,7 @@ def test_theorem_5_at_hand_computed_points():
     assert theory.lzcw21_teachers_shape(9, 10, 0.5, math.exp(-4), 0.5) == pytest.approx((math.log(90) + 4) * 6 / 0.5)
 
 
-# --- Proposition 18 ---
-
 DELTA, M, GAMMA, XI = 1e-10, 100, 0.05, 0.001
-
-
-def scale_at_which_both_terms_are_equal() -> float:
-    surprise = math.log(3 * M / GAMMA)
-    return 2 * surprise / XI / (3 * (math.log(4 * M / DELTA) + surprise))
 
 
 def runs_broken_off(teachers: float, scale: float, runs: int) -> int:
@@ -147,7 +126,8 @@ def runs_broken_off(teachers: float, scale: float, runs: int) -> int:
 
 def test_proposition_18_as_printed_is_false_and_with_the_distance_it_holds():
     """Every expected margin is ξ, and the teachers are independent; ε = 0.16 gives this λ."""
-    scale = scale_at_which_both_terms_are_equal()
+    surprise = math.log(3 * M / GAMMA)
+    scale = 2 * surprise / XI / (3 * (math.log(4 * M / DELTA) + surprise))  # at which both terms are equal
     assert theory.lzcw21_algorithm_2_noise(0.157, DELTA, 3, M)[0] == pytest.approx(scale, rel=0.02)
     printed = theory.lzcw21_proposition_18_teachers(scale, XI, DELTA, M, GAMMA)
     broken = runs_broken_off(printed, scale, 400)
@@ -156,14 +136,12 @@ def test_proposition_18_as_printed_is_false_and_with_the_distance_it_holds():
     assert stats.binom.sf(runs_broken_off(ours, scale, 400) - 1, 400, GAMMA) > 1e-6
 
 
-@few
 @given(st.floats(0, 0.5), st.integers(1, 10_000), st.floats(1e-6, 0.5))
 def test_the_cutoff_of_proposition_18_covers_the_points_of_small_margin(nu, m, gamma):
     """Bernstein: more than so many of m points with probability γ/3 at most, by the exact tail."""
     assert stats.binom.sf(math.floor(theory.lzcw21_proposition_18_cutoff(nu, m, gamma)), m, nu) <= gamma / 3
 
 
-@few
 @given(st.floats(0.1, 1_000), st.floats(1e-3, 0.5), st.integers(1, 10**6))
 def test_the_repaired_k_is_at_most_twice_the_printed_one_and_two_over_xi(scale, xi, m):
     printed = theory.lzcw21_proposition_18_teachers(scale, xi, 1e-6, m, 0.05)
@@ -171,10 +149,6 @@ def test_the_repaired_k_is_at_most_twice_the_printed_one_and_two_over_xi(scale, 
     assert printed <= ours <= (2 * printed + 2 / xi) * (1 + 1e-12)
 
 
-# --- Theorem 10 and Remark 12 ---
-
-
-@few
 @given(taus, st.integers(10**5, 10**8), st.integers(1, 20))
 def test_theorem_10_solves_cutoff_teachers_and_disagreement_together(tau, n, d):
     """T = m (dK/n)^(τ/(2−τ)), K = √T/ε; and T/m is the second term of the bound."""
@@ -184,7 +158,6 @@ def test_theorem_10_solves_cutoff_teachers_and_disagreement_together(tau, n, d):
     assert theory.lzcw21_theorem_10_shape(n, m, d, epsilon, tau) == pytest.approx(d / m + cutoff / m)
 
 
-@few
 @given(taus, st.integers(10**5, 10**8), st.integers(1, 20))
 def test_remark_12_balances_the_bound_and_the_minimiser_minimises_it(tau, n, d):
     def bound(log_m: float) -> float:
@@ -202,9 +175,6 @@ def test_remark_12_balances_the_bound_and_the_minimiser_minimises_it(tau, n, d):
 def test_remark_12_at_tau_1_is_as_printed_and_exact():
     assert theory.lzcw21_remark_12_queries(100_000, 4, 1.0, 1.0) == pytest.approx(100_000 / math.sqrt(4))
     assert theory.lzcw21_remark_12_minimiser(100_000, 4, 1.0, 1.0) == pytest.approx(50_000)
-
-
-# --- Theorems 19 and 20 ---
 
 
 def dimension(sets: set[int], points: int) -> int:
@@ -259,9 +229,6 @@ def test_theorems_19_and_20_at_hand_computed_points():
     )
 
 
-# --- Theorems 22 and 28 ---
-
-
 @pytest.mark.parametrize(("n", "answers", "epsilon"), [(39_073, 293, 1.0), (6_499, 49, 0.5), (1_000, 10, 8.0)])
 def test_k_is_six_times_what_the_noise_of_algorithm_1_reaches(n, answers, epsilon):
     delta = 1 / n
@@ -288,9 +255,6 @@ def test_fewer_labels_where_the_disagreement_coefficient_is_small():
     assert asked == sorted(asked)
     with pytest.raises(InvalidParameter, match=r"^epsilon must be a number > 0 and <= 2"):
         theory.lzcw21_theorem_22_shape(1_000, 100, 2, 3.0, math.exp(-2), 1.0, 1.0)
-
-
-# --- Table 1: every rate is what its theorem gives for the best number of labelled points ---
 
 
 @pytest.mark.parametrize("tau", [0.3, 0.7, 1.0])
@@ -337,15 +301,11 @@ def test_table_1_at_hand_computed_points_and_its_empty_places():
                 theory.lzcw21_table_1_shape(algorithm, setting, **sizes)
 
 
-@few
 @given(taus)
 def test_the_sparse_vector_is_never_slower_than_the_gaussian_mechanism_in_the_table(tau):
     sizes = {"n_rows": 10**6, "n_public": 10**9, "vc_dimension": 4, "epsilon": 0.5, "tau": tau}
     fast, slow = (theory.lzcw21_table_1_shape(name, "tnc", **sizes).private for name in ("svt-lzcw21", "gaussian"))
     assert fast <= slow
-
-
-# --- Examples 1 and 2: when a vote fails, and when it wins ---
 
 
 @pytest.mark.parametrize("k", range(1, 8))
@@ -364,7 +324,6 @@ def test_example_1_goes_to_three_quarters_exponentially_while_each_voter_errs_on
     assert theory.lzcw21_example_1(101) > 0.74 > 0.5 + 0.2, "voting fails"
 
 
-@few
 @given(st.integers(1, 400), st.floats(0.01, 0.49))
 def test_example_2_bounds_the_exact_tail(k, xi):
     wrong = stats.binom.sf(math.ceil(k / 2) - 1, k, 0.5 - xi)  # at least half of them
@@ -374,9 +333,6 @@ def test_example_2_bounds_the_exact_tail(k, xi):
 def test_example_2_wins_where_one_voter_errs_on_two_fifths():
     assert theory.lzcw21_example_2(250, 0.1) < 0.01 < 0.4
     assert stats.binom.sf(124, 250, 0.4) > theory.lzcw21_example_2(1_000, 0.1), "and needs that many voters"
-
-
-# --- θ(α) ---
 
 
 def by_definition(table: np.ndarray, best: int, alpha: float, mass: np.ndarray) -> float:

@@ -1,7 +1,5 @@
 """Every statement: its docstring names its source, each of its arguments is checked, and its value is a number."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from importlib import import_module
@@ -116,9 +114,6 @@ def test_a_shape_says_so_in_its_name():
     """What is Õ(·) or O(·) in a paper has its constant 1, and nobody takes it for a bound."""
     for name in CALLS:
         assert not name.endswith("_shape") or "constant, which is 1" in (inspect.getdoc(getattr(theory, name)) or "")
-
-
-# --- The page from the papers to quorate: every name in its second column is there, and every statement is on it
 
 
 ROOT = Path(__file__).parent.parent.parent

@@ -1,4 +1,4 @@
-"""Empirical errors: exact integers by structure, and their exact minimum over the whole class."""
+"""Empirical errors: exact integers by structure, their exact minimum over the whole class, and LWY25's scores."""
 
 from math import comb
 
@@ -75,18 +75,15 @@ def test_no_points_no_mistakes(world):
 @worlds
 def test_what_is_no_label_or_no_weight_is_refused(world):
     points, concepts = world.points[[0, 1]], world.concept_class.dichotomies(world.points[[0, 1]])
+    weighed, scores = (concepts.mistakes, world.concept_class.erm), world.concept_class.relabelling_scores
     for labels in ([0, -1], [0, 2], [0.5, 1.0], [float("nan"), 1.0], ["0", "1"], [1], [[0], [1]]):
-        with pytest.raises(DataRefused, match="labels must be"):
-            concepts.mistakes(points, np.array(labels))
-        with pytest.raises(DataRefused, match="labels must be"):
-            world.concept_class.erm(points, np.array(labels))
-        with pytest.raises(DataRefused, match="labels must be"):
-            world.concept_class.relabelling_scores(points, points, np.array(labels))
+        for of_labels in (*weighed, lambda points, labels: scores(points, points, labels)):
+            with pytest.raises(DataRefused, match="labels must be"):
+                of_labels(points, np.array(labels))
     for weights in ([1, -1], [1.0, 1.0], [True, True], [1], [2**58, 2**59]):
-        with pytest.raises(InvalidParameter, match="weights must be"):
-            concepts.mistakes(points, np.array([0, 1]), np.array(weights))
-        with pytest.raises(InvalidParameter, match="weights must be"):
-            world.concept_class.erm(points, np.array([0, 1]), np.array(weights))
+        for of_weights in weighed:
+            with pytest.raises(InvalidParameter, match="weights must be"):
+                of_weights(points, np.array([0, 1]), np.array(weights))
 
 
 def test_weights_that_no_float_holds_are_summed_exactly():
@@ -156,9 +153,6 @@ def test_differences_of_intervals_minimise_over_two_intervals():
     points = differences.check(range(7))
     labels = np.array([0, 1, 1, 0, 0, 1, 0])
     assert differences.erm(points, labels).labels(points).tolist() == labels.tolist()
-
-
-# --- scores of LWY25 Algorithm 1: the minimum over all concepts, exactly, for every dichotomy
 
 
 @drawn_in_worlds

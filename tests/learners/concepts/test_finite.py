@@ -115,9 +115,6 @@ def test_a_classifier_that_cannot_take_a_public_row_is_refused_at_once(classifie
         FiniteClass([Lookup([1]), classifier], n_features=1)
 
 
-# --- concepts of every class are published by their fields, which are plain values
-
-
 def written(value):
     if isinstance(
         value, tuple(getattr(room, name) for name in ("Threshold", "Interval", "Rectangle", "PointFunction"))

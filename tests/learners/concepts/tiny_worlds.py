@@ -135,9 +135,6 @@ def drawn_in_worlds(test):
     return pytest.mark.heavy_cases(11)(worlds(few(given(data=st.data())(test))))
 
 
-# --- what the tests hold every concept class against, as functions: a cheat is held against the same ones
-
-
 def check_dichotomies(world, places):
     """Exactly the labellings that some concept realises, among all 2^n, and each of them once."""
     points = world.points[places]

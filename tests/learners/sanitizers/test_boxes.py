@@ -43,24 +43,17 @@ def test_no_transcript_tells_more_than_epsilon_and_some_tell_as_much(monkeypatch
     assert Fraction(EPSILON) * (1 - Fraction(1, 2**40)) < plan.epsilon <= Fraction(EPSILON)
 
 
-def test_noise_for_one_moved_count_is_caught(monkeypatch):
-    """A twin that takes a replaced row to change one box."""
+@pytest.mark.parametrize(
+    "saving",
+    [
+        lambda plan: replace(plan, scale=plan.scale / 2),
+        lambda plan: replace(plan, trees=tuple(each and replace(each, scale=each.scale * 0.75) for each in plan.trees)),
+    ],
+    ids=["a replaced row is taken to change one box", "a column takes the whole budget"],
+)
+def test_a_plan_that_saves_noise_is_caught(saving, monkeypatch):
     honest = BoxPlan.for_budget
-    monkeypatch.setattr(
-        BoxPlan, "for_budget", lambda **given: replace(honest(**given), scale=honest(**given).scale / 2)
-    )
-    assert worst_loss(monkeypatch, until=EPSILON) > Fraction(EPSILON)
-
-
-def test_a_column_that_takes_the_whole_budget_is_caught(monkeypatch):
-    honest = BoxPlan.for_budget
-
-    def greedy(**given):
-        plan = honest(**given)
-        trees = tuple(each and replace(each, scale=each.scale * 0.75) for each in plan.trees)
-        return replace(plan, trees=trees)
-
-    monkeypatch.setattr(BoxPlan, "for_budget", greedy)
+    monkeypatch.setattr(BoxPlan, "for_budget", lambda **given: saving(honest(**given)))
     assert worst_loss(monkeypatch, until=EPSILON) > Fraction(EPSILON)
 
 
@@ -75,8 +68,6 @@ def test_cuts_at_values_of_the_rows_are_caught(monkeypatch):
     monkeypatch.setattr(boxes, "noisy_prefix_counts", peeking)
     assert worst_loss(monkeypatch, until=EPSILON) > Fraction(EPSILON)
 
-
-# --- errors ----------------------------------------------------------------------------------------------------------
 
 GRID = Rectangles(5, 2)
 SIDE, N = 32, 20_000

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.learners.exact import EXACT, exponential, hockey_stick, mixture, true_delta, true_epsilon, unlabelled
 from tests.learners.sanitizers.test_boxes import widest_gap
-from tests.learners.sanitizers.test_tree_bound import kuiper
+from tests.learners.sanitizers.test_tree import kuiper
 
 from quorate.accounting import ApproxDP, PureDP
 from quorate.errors import InvalidParameter
@@ -20,8 +20,6 @@ from quorate.learners.sanitizers import MedianPlan, Medians, medians
 from quorate.learners.sanitizers.medians import Search, Steps, median_score, search
 from quorate.mechanisms import DistanceToInstability
 from quorate.noise import SeededNoise
-
-# --- every branch of the shipped code ----------------------------------------------------------------------------
 
 
 class Branches:
@@ -109,10 +107,6 @@ def test_by_scales_no_splits_tell_more_than_their_price(monkeypatch, turns):
         assert true_delta(law, epsilon / 4, unlabelled((0, 1, 5, 7), 3)).value > 0
 
 
-def loss_at_once(patch, searches):
-    return true_epsilon(split_law(patch, searches, 4), unlabelled(range(4), 3)).value
-
-
 def test_a_score_of_twice_the_step_is_caught(monkeypatch):
     """A twin that forgets that doubled scores move by 1 where they are centred, and by 2 where they are not."""
     honest = median_score
@@ -136,10 +130,8 @@ def test_one_budget_for_all_levels_is_caught(monkeypatch):
 
 def test_a_split_at_the_exact_median_is_caught(monkeypatch):
     monkeypatch.setattr(medians, "search", lambda steps, plan, noise: int(steps.starts[np.argmax(steps.scores)]))
-    assert loss_at_once(monkeypatch, at_once(0.5, 4)) > 100
+    assert true_epsilon(split_law(monkeypatch, at_once(0.5, 4), 4), unlabelled(range(4), 3)).value > 100
 
-
-# --- the test of stability by itself: in a whole search the slack of the other steps hides what it lets through ------
 
 SIZE, WIDTH = 32, 8
 PLACES = (0, 3, 9, 14, 21, 31)  # in each cell of either partition, at ends and within
@@ -147,7 +139,10 @@ STABLE = Search.for_budget(size=SIZE, epsilon=5.0, delta=0.01, turns=1, beta=0.4
 
 
 def worst_cell(patch):
-    """The largest δ, beside the test's own ε, by which a row more or less moves the cell that is released."""
+    """The largest δ, beside the test's own ε, by which a row more or less moves the cell that is released.
+
+    The test of stability by itself: in a whole search the slack of the other steps hides what it lets through.
+    """
     factor, worst = EXACT.exp(EXACT.mpf(STABLE.stable_epsilon)), EXACT.mpf(0)
 
     def law(rows, offset):
@@ -190,9 +185,6 @@ def test_a_test_for_a_lead_that_moves_by_one_is_caught(monkeypatch):
     assert worst_cell(monkeypatch) > STABLE.stable_delta
 
 
-# --- scores by brute force -----------------------------------------------------------------------------------------
-
-
 def naive_score(rows, x):
     return 2 * min(sum(row <= x for row in rows), sum(row >= x for row in rows)) - len(rows)
 
@@ -212,14 +204,11 @@ def test_the_score_of_a_median_is_what_it_says_and_one_row_moves_it_by_one(rows,
     assert steps.scores.max() >= 0
     assert int(steps.sizes().sum()) == size
     assert steps.at(np.array([-1, size])).tolist() == [-floor, -floor]
-    for one, two in ((steps, more),):
-        assert np.abs(one.levels() - two.levels()).max() <= 1
-        for width in (1, 2, 4, 8):
-            for offset in (0, width // 2):
-                if (cell := one.leading_cell(width, offset))[0] == two.leading_cell(width, offset)[0]:
-                    assert abs(cell[1] - two.leading_cell(width, offset)[1]) <= 2
-                else:
-                    assert cell[1] + two.leading_cell(width, offset)[1] <= 2
+    assert np.abs(steps.levels() - more.levels()).max() <= 1
+    for width in (1, 2, 4, 8):
+        for offset in (0, width // 2):
+            (cell, lead), (other_cell, other_lead) = (each.leading_cell(width, offset) for each in (steps, more))
+            assert (abs(lead - other_lead) if cell == other_cell else lead + other_lead) <= 2
 
 
 @given(rows=st.lists(st.integers(0, 19), max_size=25), size=st.integers(20, 33), floor=st.integers(1, 30))
@@ -256,9 +245,6 @@ def test_a_search_loses_no_more_than_its_error(turns, size):
     assert bad <= 4  # 20 draws at β = .05: more than 4 less often than 3 in 1,000
 
 
-# --- the plan ------------------------------------------------------------------------------------------------------
-
-
 def test_a_budget_beyond_floats_is_taken_at_once_and_refused_by_scales():
     plan = MedianPlan.for_budget(bits=8, n=9, epsilon=5_000.0, delta=0.0, levels=3, beta=0.1)
     assert plan.delta == 0 < plan.epsilon <= 5_000
@@ -275,8 +261,6 @@ def test_rows_by_scales_hardly_grow_with_the_domain_and_at_once_they_do():
     assert at_once[-1] > 2 * at_once[0]
     assert at_once[-1] < scales[-1]  # and it never pays on a grid that is shipped
 
-
-# --- errors on hard shapes -----------------------------------------------------------------------------------------
 
 BITS, N = 20, 8_000
 
@@ -310,9 +294,6 @@ def test_splits_that_ignore_the_rows_break_the_bound(monkeypatch):
     rows = shapes()["beside a power of two"][:, np.newaxis] + 4
     released = Medians().sanitize(rows, Thresholds(BITS), 2.0, SeededNoise(0))
     assert widest_gap(rows, released) > Medians().agreement_bound(N, Thresholds(BITS), 0.1, 2.0)
-
-
-# --- in the learners -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("delta", [None, 1e-6])

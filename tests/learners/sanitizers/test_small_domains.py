@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.learners.exact import EXACT, exact, exponential, law_of, p_value, true_epsilon, unlabelled
-from tests.learners.sanitizers.test_tree_bound import xor_error
+from tests.learners.sanitizers.test_tree import xor_error
 
 from quorate.learners.concepts import Intervals, PointFunctions, Rectangles, Thresholds
 from quorate.learners.sanitizers import BLR, MWEM, XorQueries, small_domains, theorem_size
@@ -29,7 +29,7 @@ class Scripted:
         self.patch = patch
 
     def run(self, rows, choices, noise, *, rounds, epsilon):
-        """`noise(round, query)` gives the noise on a measurement. Returns the measurements and all scores."""
+        """`noise(round)` gives the noise on a measurement. Returns mean and measurements, all scores and scales."""
         scores, chosen = [], iter(choices)
 
         class Choice:
@@ -51,20 +51,19 @@ class Scripted:
             patch.setattr(small_domains, "Exponential", Choice)
             patch.setattr(small_domains, "discrete_laplace", laplace)
             counts = QUERIES.counts(np.bincount(rows, minlength=4))
-            _, released = multiplicative_weights(QUERIES, counts, len(rows), rounds, epsilon, QUIET)
-        return released, scores, drawn
+            return multiplicative_weights(QUERIES, counts, len(rows), rounds, epsilon, QUIET), scores, drawn
 
 
 def loss_of(patch, rows, neighbour, choices, noise, *, rounds=2, epsilon=1.0):
     """Log-likelihood ratio of a transcript, with the prices that the code itself used."""
     script = Scripted(patch)
-    released, scores, scales = script.run(rows, choices, lambda k: noise[k], rounds=rounds, epsilon=epsilon)
+    (_, released), scores, scales = script.run(rows, choices, lambda k: noise[k], rounds=rounds, epsilon=epsilon)
 
     def same(k):
         mask = QUERIES.table[released[k].query]
         return released[k].rows - sum(int(mask[x]) for x in neighbour)
 
-    again, other_scores, _ = script.run(neighbour, choices, same, rounds=rounds, epsilon=epsilon)
+    (_, again), other_scores, _ = script.run(neighbour, choices, same, rounds=rounds, epsilon=epsilon)
     assert again == released
     loss = EXACT.mpf(0)
     for k, ((price, first), (_, second)) in enumerate(zip(scores, other_scores, strict=True)):
@@ -150,16 +149,8 @@ def test_one_round_has_the_exact_law_of_choice_and_measurement():
 
 
 def test_weights_follow_the_measurements_by_the_stated_rule(monkeypatch):
-    rows, choices, noise = [0, 0, 1, 3], [2, 4, 2], [1, -2, 0]
-    released, _, _ = Scripted(monkeypatch).run(rows, choices, lambda k: noise[k], rounds=3, epsilon=1.0)
-    with monkeypatch.context() as patch:
-        script = iter(choices)
-        one = type("C", (), {"release_many": lambda *_: np.array([next(script)])})
-        patch.setattr(small_domains, "Exponential", lambda epsilon: one())
-        drawn = iter(noise)
-        patch.setattr(small_domains, "discrete_laplace", lambda *_: np.array([next(drawn)]))
-        counts = QUERIES.counts(np.bincount(rows, minlength=4))
-        mean, _ = multiplicative_weights(QUERIES, counts, 4, 3, 1.0, QUIET)
+    script, noise = Scripted(monkeypatch), [1, -2, 0]
+    (mean, released), _, _ = script.run([0, 0, 1, 3], [2, 4, 2], lambda k: noise[k], rounds=3, epsilon=1.0)
 
     weights, seen = [0.25] * 4, []
     for measured in released:
@@ -204,9 +195,6 @@ def test_a_class_of_one_concept_asks_nothing_and_errs_by_nothing():
     weights, released = multiplicative_weights(queries, np.zeros(0, dtype=np.int64), 5, 3, 1.0, QUIET)
 
     assert (weights.tolist(), released) == ([0.5, 0.5], ())
-
-
-# --- BLR on tiny domains: for every data set and every neighbour, none of it sampled
 
 
 def labellings(concept_class, points):

@@ -1,7 +1,5 @@
 """What a known learning curve makes of a plan, beside runs on tasks that the rules do not draw; and its twins."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -311,9 +309,6 @@ def test_a_row_whose_shards_are_larger_than_what_can_be_played_expects_nothing()
     played = rehearsals_as_hard(facts, side, how="auto", commonest=None, basis="learning curve")
     assert played[0].right_alone(10, 10**5) is None
     assert played[0].right_alone(None, 500) == played[0].right_alone(None, 500)
-
-
-# --- a learning curve that is typed in -------------------------------------------------------------------------------
 
 
 def accuracy(m: float, tau: float, rows: float, n_classes: int = 2) -> float:

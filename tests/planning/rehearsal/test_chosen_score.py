@@ -1,7 +1,5 @@
 """Where a class is rare, rows of a plan are judged by the score that suits it; what of an estimate is luck or size."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -143,9 +141,6 @@ def test_nothing_bought_is_said_before_it_is_paid(rare):
     assert abs(found.found["expected"]["scored"]["value"] - 0.5) < 0.2
 
 
-# --- rows beside each other: what of their differences is luck -------------------------------------------------------
-
-
 @pytest.mark.parametrize(("between", "luck"), [(0.02, 0.02), (0.01, 0.03), (0.03, 0.01)])
 def test_what_is_kept_is_the_share_of_the_variance_that_is_the_rows_own(between, luck):
     """Over 40 rows in 4 divisions, by the definition of the share; its standard error is 0.12 at most."""
@@ -201,9 +196,6 @@ def test_rows_keep_their_order_and_their_ranges_move_along():
         assert row.expected.accuracy - row.expected.low == pytest.approx(0.1)
     uneven = {**by_key, rows[0].key: played([0.8])}
     assert without_luck(rows, uneven) == rows  # a row that could not be played in each division is compared with none
-
-
-# --- what the true size adds: against scores drawn one by one, and a run on rows of which there are enough -----------
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 10])

@@ -1,7 +1,5 @@
 """Which model teachers should be: a plan compares some on labelled public rows, and a run by it takes the best."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

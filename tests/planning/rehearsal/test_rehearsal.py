@@ -1,7 +1,5 @@
 """A rehearsal expects what a run then has: on made-up tables of which there are as many rows as one likes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from statistics import NormalDist
 from typing import Any
@@ -332,9 +330,6 @@ def test_a_range_is_wider_where_persons_are_played_by_rows_of_anybody():
     known, mixed = (estimate([one], "labelled public rows", n_classes=2, mixed=each) for each in (False, True))
     assert mixed.high - mixed.low > known.high - known.low
     assert mixed.accuracy == known.accuracy
-
-
-# --- the parts -------------------------------------------------------------------------------------------------------
 
 
 def test_votes_of_all_teachers_have_the_shares_and_add_up():
