@@ -260,7 +260,7 @@ def test_a_german_export_is_read_by_every_door(tmp_path, name):
     cells = read_cells(path, label="Sepsis", unit="Patient", n_features=5, dialect=GERMAN)
     parsed, usable = schema.parsed(cells.X)
     assert usable.all()
-    assert repr(schema.formed(parsed).rows()) == repr(kinds(table.X).fill_null(np.nan).rows())
+    assert repr(schema.kinds(parsed).rows()) == repr(kinds(table.X).fill_null(np.nan).rows())
 
 
 @pytest.mark.parametrize(

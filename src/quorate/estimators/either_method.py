@@ -57,11 +57,6 @@ NO_TEACHERS = (
 _ASK_NOTHING = ("n_rows", "n_jobs", "allow_hopeless")  # of votes alone, and no reason to choose them
 
 
-def _declared(value: object) -> int | None:
-    """Return a declared number; what is none is refused where it is used."""
-    return value if isinstance(value, int) else None
-
-
 @dataclass(frozen=True, slots=True)
 class FittedRun:
     """One fit: its task without private rows, what came of it, and the account that pays for questions.
@@ -168,10 +163,12 @@ class EitherMethod(Decided, ShownEstimator):
         grouped = groups is not None
         of_votes = arguments_given(self, arguments_of_one(self, RunConfig, DirectConfig, but=_ASK_NOTHING))
         way, paid = one_of("method", self.method, WAYS), truth("private_temperature", self.private_temperature)
+        n_records, n_rows = (
+            None if value is None else count(name, value, at_least=1)
+            for name, value in (("n_records", self.n_records), ("n_rows", self.n_rows))
+        )
         processes(self.n_jobs)  # these ask for no method, and are looked at by votes alone
         truth("allow_hopeless", self.allow_hopeless)
-        if self.n_rows is not None:
-            count("n_rows", self.n_rows, at_least=1)
         if way == "direct" and of_votes:
             refuse_of_other_method(of_votes, "votes of teachers", 'and method="direct" has none', 'method="votes"')
         if paid and (way == "votes" or of_votes):
@@ -183,8 +180,8 @@ class EitherMethod(Decided, ShownEstimator):
             of_votes=of_votes,
             of_direct=["private_temperature"] if paid else (),
             grouped=grouped,
-            n_records=_declared(self.n_records),
-            n_rows=_declared(self.n_rows),
+            n_records=n_records,
+            n_rows=n_rows,
             drawn=public is None and schema is not None,
             unit=self.unit if isinstance(self.unit, str) else "person" if grouped else "record",
         )

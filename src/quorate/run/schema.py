@@ -165,10 +165,6 @@ class Schema:
         said = {**lists, **{name: both for name, both in bounds.items() if None not in both}}
         return cls(pool, encoder_of(declared, kinds(pool)), kinds=kinds, declared=said, called=SCHEMA)
 
-    def formed(self, rows: Rows) -> Rows:
-        """Return rows of the pool's kind as a published model takes them: dates as numbers, and no text missing."""
-        return rows if self.encoder is None else self.kinds(rows)
-
     def numbers(self, rows: Rows) -> Any:
         """Return rows of the pool's kind as float64 numbers, dense or CSR, of an own transformer, too."""
         if rows is not self.pool or not isinstance(self.encoder, FittedTransformer):
