@@ -169,7 +169,7 @@ class QuorateError(Exception):
 
     def __init__(self, message: str, *, charged: str | None = None) -> None:
         self._charged, self._stated = _charged.get() if charged is None else charged, charged is not None
-        super().__init__(" ".join(message.split("\n")))  # a value that is shown may be written in many lines
+        super().__init__(message)
 
     @property
     def charged(self) -> str | None:
@@ -221,7 +221,8 @@ class InvalidParameter(QuorateError, ValueError):
         self.parameter, self.got, self.expected, self.advice, self.instead = parameter, got, expected, advice, instead
         value = "" if got is NOTHING_GIVEN else f", got {as_typed(got)}"
         self.problem = problem or f"{named(parameter)} must be {expected}{value}"
-        super().__init__(_with_advice(self.problem, advice), charged=charged)
+        words = _with_advice(self.problem, advice)
+        super().__init__(" ".join(words.split("\n")), charged=charged)  # a value may be written in many lines
 
 
 def _with_advice(problem: str, advice: str) -> str:
