@@ -473,6 +473,7 @@ EVERY = [(kind, name) for kind in GIVEN for name in signature(kind.__init__).par
 WRONG_VALUES = {"a mapping": {"a": 1}, "below zero": -3, "a column": pd.Series([1.5, 1.5]), "nothing": pd.NA}
 
 
+@pytest.mark.default_cases(160)
 @pytest.mark.parametrize("wrong", WRONG_VALUES.values(), ids=WRONG_VALUES)
 @pytest.mark.parametrize(("kind", "name"), EVERY, ids=[f"{kind.__name__}-{name}" for kind, name in EVERY])
 def test_a_wrong_argument_is_named_with_what_it_got(kind, name, wrong):
