@@ -40,6 +40,7 @@ from __future__ import annotations
 
 import datetime as dt
 import errno
+import reprlib
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
@@ -135,9 +136,12 @@ def keyword(parameter: str) -> str:
     return f"{name}=" if name.isidentifier() else name
 
 
+_MOST_SHOWN: Final = 20  # entries of a value in a message
+
+
 def as_typed(value: object, *, shown: Callable[[object], str] = repr) -> str:
-    """Return a value as whoever acts wrote it: a date as 2024-12-31, also within a list; of an array or a table its
-    type and shape; others as `shown`.
+    """Return a value as whoever acts wrote it: a date as 2024-12-31, of an array or a table its type and shape,
+    also within a list; of many entries the first; others as `shown`.
 
     Examples
     --------
@@ -150,9 +154,11 @@ def as_typed(value: object, *, shown: Callable[[object], str] = repr) -> str:
         return value.isoformat()
     if isinstance(shape := getattr(value, "shape", ()), tuple) and shape:
         return f"{type(value).__name__} of shape {shape}"
-    if isinstance(value, list | tuple) and any(isinstance(part, dt.date) for part in value):
+    if isinstance(value, list | tuple) and any(isinstance(part, dt.date) or hasattr(part, "shape") for part in value):
         inside = ", ".join(as_typed(part, shown=shown) for part in value)
         return f"[{inside}]" if isinstance(value, list) else f"({inside})"
+    if isinstance(value, list | tuple | set | dict) and len(value) > _MOST_SHOWN:
+        return reprlib.repr(value)
     return shown(value)
 
 

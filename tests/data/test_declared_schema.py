@@ -254,11 +254,11 @@ def test_bounds_the_wrong_way_round_are_said_so_as_they_were_typed(declared, typ
     ],
 )
 def test_two_texts_that_are_bounds_are_told_from_codes(texts, meant):
-    said = list(bounds_as_texts(Schema({"x": texts})))
+    said = list(bounds_as_texts({"x": texts}))
     assert len(said) == (meant is not None)
     assert meant is None or (meant in said[0] and f"{texts[0]!r} and {texts[1]!r}" in said[0])
     with naming({"schema": "[schema]"}):
-        assert not said or "datetime" not in next(bounds_as_texts(Schema({"x": texts})))
+        assert not said or "datetime" not in next(bounds_as_texts({"x": texts}))
 
 
 DECLARED = {"age": [0, 120], "sex": ["F", "M"], "share": (0.0, 1.0), "ward": ["north"]}

@@ -103,6 +103,7 @@ def learner(name, **how):
 
 
 DECLARED = pl.DataFrame(X, schema=[f"x{at}" for at in range(X.shape[1])])
+QUOTED = dict.fromkeys(DECLARED.columns, ("-9", "9"))
 
 #: Each code that a fit can warn with, and every fit that can have it.
 GIVEN = {
@@ -145,6 +146,10 @@ GIVEN = {
     },
     "coarse-marginals": {
         "direct": of(direct, {"epsilon": 0.05}, DECLARED, Y, schema=dict.fromkeys(DECLARED.columns, (-9.0, 9.0))),
+    },
+    "bounds-are-texts": {
+        "votes": of(votes, {"queries": 3}, DECLARED, Y, schema=QUOTED),
+        "direct": of(direct, {}, DECLARED, Y, schema=QUOTED),
     },
     "columns-of-dates": {
         "votes": of(votes, {}, PRIVATE_WORDS, Y, public=PUBLIC_WORDS),

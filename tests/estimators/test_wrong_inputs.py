@@ -183,7 +183,7 @@ FITS = {
         ("n_records=300 is the number of rows", "that of persons, which is smaller", "n_rows=300"),
     ),
     "a pool that is an array": ({"public": POOL}, ("public must be a PublicPool, got ndarray", "PublicPool(X_public)")),
-    "no pool": ({"public": None}, ("public must be a PublicPool, got NoneType",)),
+    "no pool": ({"public": None}, ("neither public= nor schema= is given",)),
     "a pool with fewer columns": ({"public": PublicPool(POOL[:, :3])}, ("public has 3 features, but private has 4",)),
     "a pool with other columns": (
         {"X": FRAME, "public": PublicPool(FRAMED.rename({"a": "z"}))},
@@ -277,9 +277,19 @@ WRONG = {
         lambda p: p.done.score(X, iter(Y.tolist())),
         (DataRefused, "y: got list_iterator"),
     ),
+    **{
+        f"weights that are {name}": (  # of 300 texts the first are shown
+            lambda p, weights=weights: p.done.score(X, Y, sample_weight=weights),
+            ("sample_weight must be one number >= 0",),
+        )
+        for name, weights in {"below zero": -np.ones(N), "all zero": np.zeros(N), "texts": ["a"] * N}.items()
+    },
     "weights of other rows": (
         lambda p: p.done.score(X, Y, sample_weight=np.ones(2)),
-        ("sample_weight must be one finite number for each of the 300 rows, got ndarray of shape (2,)",),
+        (
+            "sample_weight must be one number >= 0 for each of the 300 rows",
+            "got ndarray of shape (2,)",
+        ),
     ),
     "the pool by its place": (
         lambda p: classifier(ledger=p.ledger).fit(X, Y, PUBLIC),

@@ -305,7 +305,7 @@ TASK: dict[str, Any] = {
         ({"mechanisms": "NoisyCounts"}, "mechanisms must be a list of at least one"),
         ({"mechanisms": NoisyCounts}, "mechanisms must be a list of at least one"),
         ({"mechanisms": []}, "mechanisms must be a list of at least one"),
-        ({"unit": 5}, 'unit must be a word such as "person", got 5'),
+        ({"unit": 5}, 'unit must be a word such as "person" or "record", got 5'),
         ({"unit": ""}, "unit must be a word"),
         ({"n_rows": 599}, "n_rows must be at least n_records, since each record has a row, got 599"),
         ({"width": 0}, "width must be a whole number >= 1, got 0"),

@@ -369,13 +369,12 @@ _DAY_FIRST = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})", re.ASCII)
 _OPEN_MARK = re.compile(r"[+-]?[1-9]\d{0,2}(?:[.,]\d{3})+", re.ASCII)  # 1.500 may be 1500
 
 
-def bounds_as_texts(schema: Schema) -> Iterator[str]:
+def bounds_as_texts(declared: Mapping[str, Any]) -> Iterator[str]:
     """Yield what to write in place of each list of two texts that were probably meant as bounds."""
-    for name, held in schema.columns.items():
-        if isinstance(held, CategoryColumn) and not held.truth and len(held.values) == 2:
-            texts = [str(text).strip() for text in schema.declared[name]]
-            if (meant := _bounds_meant(texts)) is not None:
-                one, other = texts
+    for name, held in declared.items():
+        if isinstance(held, list | tuple) and len(held) == 2 and all(isinstance(text, str) for text in held):
+            one, other = (text.strip() for text in held)
+            if (meant := _bounds_meant((one, other))) is not None:
                 yield f"{named('schema')} {name!r} is a list of the two texts {one!r} and {other!r}; for {meant}"
 
 

@@ -144,7 +144,7 @@ def as_rows(X: Any, name: str = "X") -> Rows:
     if len(rows.shape) != 2:
         raise DataRefused(
             f"{name}: expected a 2-D table, got {len(rows.shape)} dimension(s). Reshape your data: "
-            "X.reshape(-1, 1) for one feature, X.reshape(1, -1) for one row"
+            "X.reshape(-1, 1) or X[[name]] for one feature, X.reshape(1, -1) for one row"
         )
     if width(rows) == 0:
         raise DataRefused(

@@ -37,6 +37,7 @@ from quorate.run.facts import SHOWN_EPSILONS, RunMetadata
 from quorate.run.method import Method, unit_line
 from quorate.run.pool_cautions import (
     begun_without_marginals_caution,
+    bounds_as_texts_caution,
     coarse_marginals_caution,
     few_rows_caution,
     pool_cautions,
@@ -119,6 +120,8 @@ def _cautions(
     if task.drawn is not None:
         before = task.drawn.before
         cautions += (coarse_marginals_caution(before.resolution, len(before.marginals.partitions)),)
+    if not task.has_public_pool:
+        cautions += (bounds_as_texts_caution(task.schema.declared),)
     cautions += (rounds_caution(task.plan.largest_share, task.plan.n_units, task.unit),)
     cautions += (begun_without_marginals_caution(goes_on=task.left_marginals_open),)
     if task.has_public_pool and not isinstance(task.schema.encoder, FittedTransformer):

@@ -277,7 +277,8 @@ class LearnsByRounds(ShownEstimator, RoundArguments, Arguments):
 
     @own_switches()
     def export(self, path: str | Path) -> Path:
-        """Write the model with skops, for anybody who has scikit-learn.
+        """Write the model with skops, for anybody who has scikit-learn. It takes dates as days since 1970, times of day
+        as hours and durations as days, where :meth:`predict` reads cells.
 
         Raises
         ------

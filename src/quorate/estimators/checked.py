@@ -129,17 +129,17 @@ def check(
         more["schema"] = schema
     more |= {} if evaluation is None else {"evaluation": rows_and_labels(evaluation)}
     result: CheckResult = estimator._check(X, y, public=public, groups=groups, **more)
-    return result if public is not None else result.noting(_declared_notes(estimator, schema))
+    return result if public is not None else result.noting(_declared_notes(estimator))
 
 
-def _declared_notes(estimator: Any, schema: Any) -> tuple[Finding, ...]:
+def _declared_notes(estimator: Any) -> tuple[Finding, ...]:
     """Return what was declared in the place of public rows, and may have been meant otherwise."""
     if not hasattr(estimator, "marginals"):  # no estimator that does without them
         return ()
     classes = tuple(getattr(estimator, "classes", None) or ()) if hasattr(estimator, "class_shares") else ()
     declares = named("class_shares", dict.fromkeys(classes[-1:], 0.05))
     shares = getattr(estimator, "class_shares", None)
-    return remarks(lambda: notes_without_pool(schema, classes, shares, declares=declares))
+    return remarks(lambda: notes_without_pool(classes, shares, declares=declares))
 
 
 def check_of_teachers(

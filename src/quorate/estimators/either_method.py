@@ -328,7 +328,8 @@ class EitherMethod(Decided, ShownEstimator):
 
     @own_switches()
     def export(self, path: str | Path) -> Path:
-        """Write the model with skops, for anybody who has scikit-learn; as ONNX where `path` ends in ``.onnx``.
+        """Write the model with skops, for anybody who has scikit-learn; as ONNX where `path` ends in ``.onnx``. It
+        takes dates as days since 1970, times of day as hours and durations as days, where :meth:`predict` reads cells.
 
         Raises SeededNoiseRefused if the noise was seeded: such a model carries no guarantee and does not leave;
         PreconditionFailed if there is no such folder, the name says that the file is a pickle, or the model cannot be

@@ -132,7 +132,7 @@ def tables_by_name(method: Callable[P, R]) -> Callable[P, R]:
     return checked
 
 
-_SEVERAL = ("classes", "target_range")  # arguments that may be an array
+_SEVERAL = ("class_shares", "classes", "target_range", "text")  # arguments that hold several values
 
 
 def _refuse_several_values(estimator: Any) -> None:
@@ -199,7 +199,7 @@ def refuse_one_row(X: Any, *, texts: bool) -> None:
     if _is_flat(X) and not (texts and holds_texts(X)):
         raise DataRefused(
             "X: got one row or one column, and expected a 2-D table. Reshape your data: [row] or X.reshape(1, -1) for "
-            "one row, X.reshape(-1, 1) for one column. Nothing was charged"
+            "one row, X.reshape(-1, 1) or X[[name]] for one column. Nothing was charged"
         )
 
 

@@ -52,7 +52,7 @@ def notes_on_declared(settings: Settings) -> tuple[Finding, ...]:
     if data.public is not None:
         return ()
     declares = f"[data] class_shares = {written({key_of_class(name): 0.05 for name in data.classes[-1:]})}"
-    return remarks(lambda: notes_without_pool(settings.schema, data.classes, data.class_shares, declares=declares))
+    return remarks(lambda: notes_without_pool(data.classes, data.class_shares, declares=declares))
 
 
 def note_on_written_cells(settings: Settings, pool: Rows | None) -> Iterator[Finding]:

@@ -33,7 +33,7 @@ from quorate.release.charge import floor_budget
 from quorate.run.expectation import BASES, Expected
 from quorate.run.facts import name_of
 from quorate.run.pool_cautions import few_rows_caution
-from quorate.run.public_facts import PublicFacts
+from quorate.run.public_facts import PublicFacts, word_for_unit
 from quorate.students.scores import SCORE_WORDS, Judged, check_class_shares, check_scoring, share_of_rarer
 from quorate.voting.models import DEFAULT_TEACHER, TEACHER_MODELS, teacher_named
 
@@ -377,13 +377,6 @@ def number_of_rows(n_rows: int | None, n_records: int, unit: str) -> int | None:
         parameter="n_rows",
         got=n_rows,
     )
-
-
-def word_for_unit(unit: object) -> str:
-    """Return the word for one unit: one line of text."""
-    if not isinstance(unit, str) or not unit.strip() or not unit.isprintable():
-        raise InvalidParameter(parameter="unit", got=unit, expected='a word such as "person"')
-    return unit
 
 
 def grid_of(

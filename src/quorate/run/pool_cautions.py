@@ -18,6 +18,7 @@ from typing import Any, Final, TypeAlias
 from quorate.data import PrivateRecords, is_frame
 from quorate.data.column_kinds import ALL_DIFFERENT, MISSING_MARKS, ColumnKinds
 from quorate.data.columns import column, families, in_words, texts
+from quorate.data.declared_schema import bounds_as_texts
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.dialect_of_table import NEARLY_ALL, date_orders
 from quorate.data.encoding import without_frequent_texts
@@ -36,6 +37,7 @@ MARKS_IN_NUMBERS = "columns-of-numbers-with-marks"
 FEW_PUBLIC_ROWS = "few-public-rows"
 CALIBRATES_TWICE = "calibration-rows-used-twice"
 COARSE_MARGINALS = "coarse-marginals"
+BOUNDS_ARE_TEXTS = "bounds-are-texts"
 BEGUN_WITHOUT_MARGINALS = "begun-without-marginals"
 LEAST_RESOLUTION = 2.0  # below, not even the halves of a range can be told apart
 FEWEST_ANSWERS, FEWEST_OF_A_CLASS = 25, 5  # of which a student may tell classes apart, were there no noise
@@ -132,6 +134,11 @@ def coarse_marginals_caution(resolution: float, n_columns: int) -> Finding:
         "columns, give tighter bounds, or give public rows"
     )
     return caution(COARSE_MARGINALS, Severity.WARNING, words if resolution < LEAST_RESOLUTION else None)
+
+
+def bounds_as_texts_caution(declared: Mapping[str, Any]) -> Finding:
+    """Look whether a schema lists two texts that were probably meant as bounds, so that no cell is one of them."""
+    return caution(BOUNDS_ARE_TEXTS, Severity.WARNING, "; ".join(bounds_as_texts(declared)) or None)
 
 
 def calibrates_twice_caution(

@@ -78,6 +78,13 @@ class PublicFacts:
         real("delta", self.delta, above=0, below=1)
 
 
+def word_for_unit(unit: object) -> str:
+    """Return the word for one unit: one line of text with a letter in it."""
+    if not isinstance(unit, str) or not unit.isprintable() or not any(map(str.isalpha, unit)):
+        raise InvalidParameter(parameter="unit", got=unit, expected='a word such as "person" or "record"')
+    return unit
+
+
 def unit_of(wish: str | None, *, grouped: bool, labels_only: bool = False) -> str:
     """Return the word for whose data is protected, and refuse one that the rows cannot keep.
 
@@ -88,8 +95,8 @@ def unit_of(wish: str | None, *, grouped: bool, labels_only: bool = False) -> st
     >>> unit_of(None, grouped=False, labels_only=True), unit_of("patient", grouped=True, labels_only=True)
     ('label', "patient's labels")
     """
-    if wish is not None and (not isinstance(wish, str) or not wish.strip()):
-        raise InvalidParameter(parameter="unit", got=wish, expected='a word such as "person" or "record"')
+    if wish is not None:
+        word_for_unit(wish)
     if labels_only:
         return LABELS_OF.format(unit_of(wish, grouped=True)) if grouped else ONE_LABEL
     if wish is None:
@@ -157,7 +164,7 @@ def choose_method(
     if not grouped:
         return ChosenMethod("direct", f"where a {unit} is one row it was ahead of votes on most tables measured")
     if n_records is not None and n_rows is None and n_records < FEW_UNITS and not drawn:
-        few = f"fewer than {FEW_UNITS:,} {plural(unit)} are declared, and how many rows each has is not"
+        few = f"fewer than {FEW_UNITS:,} {plural(unit)} are declared, and how many rows each has is not (n_rows)"
         return ChosenMethod("votes", few)
     if n_records is None or n_rows is None:
         return ChosenMethod("direct", f"nothing declared says that a {unit} has more than {MANY_ROWS} rows")

@@ -13,7 +13,6 @@ from quorate.data import is_frame
 from quorate.data.column_kinds import ColumnKinds
 from quorate.data.columns import column, in_words
 from quorate.data.comparison import compared_scales, unlike_cells
-from quorate.data.declared_schema import Schema, bounds_as_texts
 from quorate.data.rows import Rows, columns, n_rows
 from quorate.errors import keyword, named
 from quorate.findings import Finding, Severity, caution, note
@@ -70,12 +69,10 @@ def note_on_declared_units(n_units: int, unit: str) -> Finding:
     )
 
 
-def notes_without_pool(schema: Any, classes: Sequence[Any], shares: Any, *, declares: str) -> Iterator[Finding]:
-    """Yield what was declared otherwise than it was meant, perhaps, where no public rows show it. `declares`: what to
-    type for the share of a rare class.
+def notes_without_pool(classes: Sequence[Any], shares: Any, *, declares: str) -> Iterator[Finding]:
+    """Yield what should perhaps be declared, where no public rows show it. `declares`: what to type for the share of a
+    rare class.
     """
-    for words in () if schema is None else bounds_as_texts(Schema.of(schema)):
-        yield note("bounds-are-texts", words)
     if shares is None and len(classes) == 2:
         yield note("class-shares-not-declared", words_on_shares(declares))
 

@@ -322,6 +322,11 @@ def check_pool(public: Any) -> PublicPool:
     """Return the pool, or refuse what is none."""
     if isinstance(public, PublicPool):
         return public
+    if public is None:
+        raise InvalidParameter(
+            "neither public= nor schema= is given; give public=PublicPool(X_public), or, without public rows, "
+            "schema={...}, which says what each column holds"
+        )
     raise InvalidParameter(
         f"public must be a PublicPool, got {type(public).__name__}; write public=PublicPool(X_public), so that "
         "model selection cannot cut it along private folds"

@@ -95,13 +95,14 @@ def shares_of_rare(counts: Sequence[int]) -> tuple[float, ...] | None:
 
 
 def share_of_right(right: BoolArray, sample_weight: Any = None) -> float:
-    """Return the share of rows that are right, by weight; raises InvalidParameter if a weight is no finite number."""
+    """Return the share of rows that are right, by weight; raises InvalidParameter if a weight is none."""
     from sklearn.metrics import accuracy_score
 
     if sample_weight is not None:
         weights = np.asarray(sample_weight)
-        if weights.shape != right.shape or weights.dtype.kind not in "biuf" or not np.isfinite(weights).all():
-            expected = f"one finite number for each of the {len(right):,} rows"
+        sound = weights.shape == right.shape and weights.dtype.kind in "biuf"
+        if not sound or not (np.isfinite(weights) & (weights >= 0)).all() or not weights.any():
+            expected = f"one number >= 0 for each of the {len(right):,} rows, not all of them 0"
             raise InvalidParameter(parameter="sample_weight", got=sample_weight, expected=expected)
     return float(accuracy_score(np.ones(len(right), dtype=int), right.astype(int), sample_weight=sample_weight))
 

@@ -28,7 +28,12 @@ from quorate.noise import NoiseSource
 from quorate.release.charge import floor_budget
 from quorate.release.session import LedgerTerms
 from quorate.run.cautions import constant_teachers_caution, refuse_hopeless, rows_caution
-from quorate.run.pool_cautions import coarse_marginals_caution, pool_cautions, unit_caution
+from quorate.run.pool_cautions import (
+    bounds_as_texts_caution,
+    coarse_marginals_caution,
+    pool_cautions,
+    unit_caution,
+)
 from quorate.run.public_facts import PublicFacts, unit_of
 from quorate.run.resources import allowed_memory, processes
 from quorate.students import AutoStudent, Student, as_student
@@ -382,8 +387,8 @@ def _with_pool_looked_at(config: RunConfig, recipe: Recipe, inputs: Inputs, view
     if facts.unit == ONE_RECORD and not config.labels_only:
         recipe = recipe.saying(considered=[unit_caution(inputs.public, left_out=config.left_out)])
     if recipe.pool is not None:
-        n_columns = len(recipe.pool.marginals.partitions)
-        return recipe.saying(considered=[coarse_marginals_caution(recipe.pool.resolution, n_columns)])
+        coarse = coarse_marginals_caution(recipe.pool.resolution, len(recipe.pool.marginals.partitions))
+        return recipe.saying(considered=[coarse, bounds_as_texts_caution(recipe.pool.declared.declared)])
     if views.teacher.encoder is None and views.student.encoder is None:
         return recipe
     return recipe.saying(considered=pool_cautions(inputs.public, config.pool_name, kinds=inputs.kinds))
