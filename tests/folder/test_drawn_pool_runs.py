@@ -249,6 +249,7 @@ def test_how_cells_are_read_is_said_where_no_public_table_shows_it(make_run, cli
     assert said in out.words
     assert "empty cells alone as missing, since no missing is declared" in out.words
     assert f"see how many rows can be read before you pay, by quorate check {root} --look" in out.words
+    assert "Most cells of column 'seen' cannot be read: say under [data] how they are written: decimal" in out.words
     assert "A cell of column 'seen' that cannot be read leaves out its row: list such texts under [data]" in out.words
     assert "Next: mend what the look shows, then quorate run" in out
     edit(root, "[data]\n", '[data]\ndate_format = "dd.mm.yyyy"\n')

@@ -147,9 +147,14 @@ class Look:
         if not unread:
             return ""
         how = 'list such texts under [data], as in missing = ["<0,6", "k.A."], which reads them as missing'
+        mostly = [cells.name for cells in self.cells if 2 * cells.usable < self.n]
+        write = 'say under [data] how they are written: decimal = ",", thousands = "." or date_format = "dd.mm.yyyy"'
         if not self.names.n_records.startswith("["):
-            how = "write them as None, which is a missing value"
-        return f". A cell of {in_words(unread)} that cannot be read leaves out its row: {how}, or clean the column"
+            how, write = "write them as None, which is a missing value", "give numbers or dates, and not texts"
+        most = f". Most cells of {in_words(mostly)} cannot be read: {write}" if mostly else ""
+        return (
+            f"{most}. A cell of {in_words(unread)} that cannot be read leaves out its row: {how}, or clean the column"
+        )
 
     @property
     def is_hopeless(self) -> bool:
