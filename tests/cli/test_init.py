@@ -238,6 +238,8 @@ def test_a_decimal_comma_at_a_question_is_no_larger_number(tables):
         with pytest.raises(InvalidParameter, match=f"{key}: expected a"):
             begun.with_answer(key, typed)
     assert begun.with_answer("n_records", "12,000").n_records == 12_000
+    with pytest.raises(InvalidParameter, match=r'unit_name must be a word such as "patient", got .1600.\Z'):
+        begun.with_answer("unit_name", "1600")  # typed one question too early
 
 
 def test_a_column_of_image_files_is_told_with_the_key_for_their_folder(tables, cli):

@@ -145,9 +145,8 @@ def encode_labels(y: Any, classes: Sequence[Any], *, name: str = "y", n_rows: in
     labels = check_classes(classes)
     if not isinstance(y, StreamedColumn):
         y = one_column(y, name)
-        if (
-            y is None or not hasattr(y, "__iter__") or not hasattr(y, "__len__")
-        ):  # in scikit-learn's words, where y was forgotten
+        if y is None or not (hasattr(y, "__iter__") and hasattr(y, "__len__")):
+            # in scikit-learn's words, where y was forgotten
             forgotten = "this classifier requires y to be passed, but the target y is None"
             said = forgotten if y is None else f"got {type(y).__name__}"
             raise DataRefused(f"{name}: {said}; give one label for every row")

@@ -122,7 +122,7 @@ class Begun:
             "range": range_of,
             "unit": partial(self._column, "unit"),
             "classes": lambda text: classes_of(text.split(",")),
-            "unit_name": lambda text: read_unit_name(named("unit_name"), text),
+            "unit_name": _unit_name,
             "n_records": lambda text: count("n_records", whole_of("n_records", text), at_least=1),
             "n_rows": lambda text: count("n_rows", whole_of("n_rows", text), at_least=1),
             "epsilon": lambda text: real("epsilon", number_of("epsilon", text), above=0),
@@ -367,6 +367,13 @@ def _refuse_database(key: str, path: Path) -> None:
         f"init begins from a file, and this is a database; write quorate.toml by quorate init alone, and there under "
         f'[data]: {key} = "{url}" and {key}_query, the query for its rows'
     )
+
+
+def _unit_name(text: str) -> str:
+    """Read the word for one unit, in which somebody may have typed the answer to another question."""
+    if not any(map(str.isalpha, text)):
+        raise InvalidParameter(parameter="unit_name", got=text, expected='a word such as "patient"')
+    return read_unit_name(named("unit_name"), text)
 
 
 def _public_path(private: Path, key: str, text: str) -> Path:

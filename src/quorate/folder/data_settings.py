@@ -48,8 +48,8 @@ def _marks(name: str, value: Any) -> tuple[Any, ...]:
 
 def read_unit_name(name: str, value: Any) -> str:
     """Read the word for one unit; a word that a guarantee for less is known by is refused."""
-    if not isinstance(value, str) or not re.fullmatch(r"[^\W\d_][\w '’-]{0,39}", value):
-        expected = 'a word such as "patient", of 1 to 40 letters, digits, spaces and hyphens, a letter first'
+    if not isinstance(value, str) or not re.fullmatch(r"\w[\w '’-]{0,39}", value):
+        expected = 'a word such as "patient", of 1 to 40 letters, digits, spaces and hyphens'
         raise InvalidParameter(parameter=name, got=value, expected=expected)
     if value.lower() in (ONE_RECORD, ONE_LABEL) or value.endswith(LABELS_OF.format("")):
         raise InvalidParameter(

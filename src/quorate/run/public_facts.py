@@ -79,8 +79,8 @@ class PublicFacts:
 
 
 def word_for_unit(unit: object) -> str:
-    """Return the word for one unit: one line of text with a letter in it."""
-    if not isinstance(unit, str) or not unit.isprintable() or not any(map(str.isalpha, unit)):
+    """Return the word for one unit: one line of text."""
+    if not isinstance(unit, str) or not unit.strip() or not unit.isprintable():
         raise InvalidParameter(parameter="unit", got=unit, expected='a word such as "person" or "record"')
     return unit
 
