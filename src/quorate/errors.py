@@ -154,11 +154,11 @@ def as_typed(value: object, *, shown: Callable[[object], str] = repr) -> str:
         return value.isoformat()
     if isinstance(shape := getattr(value, "shape", ()), tuple) and shape:
         return f"{type(value).__name__} of shape {shape}"
+    if isinstance(value, list | tuple | set | dict) and len(value) > _MOST_SHOWN:
+        return reprlib.repr(value)
     if isinstance(value, list | tuple) and any(isinstance(part, dt.date) or hasattr(part, "shape") for part in value):
         inside = ", ".join(as_typed(part, shown=shown) for part in value)
         return f"[{inside}]" if isinstance(value, list) else f"({inside})"
-    if isinstance(value, list | tuple | set | dict) and len(value) > _MOST_SHOWN:
-        return reprlib.repr(value)
     return shown(value)
 
 

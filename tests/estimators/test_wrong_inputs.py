@@ -278,11 +278,16 @@ WRONG = {
         (DataRefused, "y: got list_iterator"),
     ),
     **{
-        f"weights that are {name}": (  # of 300 texts the first are shown
+        f"weights that are {name}": (  # of 300 entries the first are shown
             lambda p, weights=weights: p.done.score(X, Y, sample_weight=weights),
             ("sample_weight must be one number >= 0",),
         )
-        for name, weights in {"below zero": -np.ones(N), "all zero": np.zeros(N), "texts": ["a"] * N}.items()
+        for name, weights in {
+            "below zero": -np.ones(N),
+            "all zero": np.zeros(N),
+            "texts": ["a"] * N,
+            "missing": [np.float64("nan")] * N,
+        }.items()
     },
     "weights of other rows": (
         lambda p: p.done.score(X, Y, sample_weight=np.ones(2)),

@@ -133,7 +133,7 @@ def check(
 
 
 def _declared_notes(estimator: Any) -> tuple[Finding, ...]:
-    """Return what was declared in the place of public rows, and may have been meant otherwise."""
+    """Return what should perhaps be declared where there are no public rows."""
     if not hasattr(estimator, "marginals"):  # no estimator that does without them
         return ()
     classes = tuple(getattr(estimator, "classes", None) or ()) if hasattr(estimator, "class_shares") else ()

@@ -47,7 +47,7 @@ def note_on_unit_word(data: DataSettings) -> Iterator[Finding]:
 
 
 def notes_on_declared(settings: Settings) -> tuple[Finding, ...]:
-    """Return what stands in the place of public rows, and may have been meant otherwise."""
+    """Return what should perhaps be declared where there are no public rows."""
     data = settings.data
     if data.public is not None:
         return ()

@@ -95,7 +95,7 @@ def shares_of_rare(counts: Sequence[int]) -> tuple[float, ...] | None:
 
 
 def share_of_right(right: BoolArray, sample_weight: Any = None) -> float:
-    """Return the share of rows that are right, by weight; raises InvalidParameter if a weight is none."""
+    """Return the share of rows that are right, by weight. Raises InvalidParameter if weights are wrong."""
     from sklearn.metrics import accuracy_score
 
     if sample_weight is not None:
