@@ -127,11 +127,16 @@ def test_status_tells_what_a_broken_off_block_lost(monkeypatch, make_run, cli, c
         assert cli("run", root)[0] == 6
     with Ledger(root / "ledger.db") as ledger:
         (block,) = ledger.reservations()[0].blocks(purpose)
+        of = ledger.reservations()[0].purposes[purpose]
+    stage = "rounds" if changes else "labels"
+    drawn = f"  · {stage}: {block.count:,} of {of:,} drawn"
+    assert (drawn in cli("status", root)[1].splitlines()) == (block.count < of)
     told = f"lost       {several(block.count, purpose)}, charged and never released: a process ended in between"
     assert told in cli("status", root)[1].splitlines()
     assert cli.json("status", root)["lost"] == {purpose: block.count}
     assert cli("run", root)[0] == 0
     assert told in cli("status", root)[1].splitlines(), "also once the run went on"
+    assert " drawn" not in cli("status", root)[1]
     whole = make_run("whole", **changes)
     assert cli("run", whole)[0] == 0
     assert cli.json("status", whole)["lost"] == {}

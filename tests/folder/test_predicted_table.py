@@ -107,6 +107,8 @@ def test_what_was_exported_reads_a_table_by_the_separator_of_its_first_line(run,
         out = tmp_path / f"{ord(separator)}.parquet"
         cli.ok("predict", tmp_path / "outbox", tmp_path / "rows.csv", "--out", out)
         found[separator] = pl.read_parquet(out)
+        cli.ok("predict", tmp_path / "outbox", tmp_path / "rows.csv", "--out", out.with_suffix(".csv"))
+        assert pl.read_csv(out.with_suffix(".csv"), separator=separator).columns == found[separator].columns
     assert found[","].equals(found[";"])
     assert found[","].equals(found["\t"])
 

@@ -78,7 +78,9 @@ def test_an_export_goes_all_the_way(tmp_path, cli, method, monkeypatch):
     assert (read[0] == new["Sepsis"].to_numpy()).mean() > 0.8
     for place in ("run", "out", "files"):
         cli.ok("predict", place, "evaluation.csv", "--out", f"{place}.csv")
-        assert pl.read_csv(f"{place}.csv")["label"].to_list() == read[0].tolist()
+        found = pl.read_csv(f"{place}.csv", separator=";", decimal_comma=True)  # as the tables are written
+        assert found["label"].to_list() == read[0].tolist()
+        assert found["probability_ja"].is_between(0, 1).all()
 
 
 def test_line_breaks_in_public_cells_that_nothing_declares_are_said_before_a_charge(tmp_path):

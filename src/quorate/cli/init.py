@@ -106,7 +106,8 @@ def _ask(begun: Begun) -> Begun:
     if not sys.stdin.isatty():
         raise PreconditionFailed(
             "init asks at a terminal, and there is none; give --yes, and by options what is known: --label and "
-            "--classes, or for a number --target and --range, --public, --epsilon, --delta"
+            "--classes, or for a number --target and --range, --public, --unit where a person has several rows, "
+            "--epsilon, --delta"
         )
     for key in QUESTIONS:
         while begun.wants(key):

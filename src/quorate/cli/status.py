@@ -69,7 +69,10 @@ def command(run: Path, as_json: bool) -> None:
 
 
 def _partly(status: RunStatus, stage: str) -> str:
-    """Say how much of a stage is stored, before its votes are whole."""
+    """Say how much of a stage is stored, or drawn, before it is whole."""
+    drawn, reserved = (0, 0) if status.account is None else status.account.releases
+    if stage in {"rounds", "labels", "noisy means", "answers"} and not status.stages[stage] and 0 < drawn < reserved:
+        return f": {drawn:,} of {reserved:,} drawn"
     if status.stages.get("votes", True):
         return ""
     if stage == "teachers" and status.teachers_stored:

@@ -49,7 +49,7 @@ def predict_table(
 
     `run`: as :func:`quorate.load` returns it. `table`: a file with named columns, or a folder or a pattern of Parquet
     files, which are read in the order of their names. `out`: a new ``.parquet`` or ``.csv`` file; it appears once it
-    is whole.
+    is whole. CSV has the separator and the decimal mark by which `table` is read.
     `keep`: columns of the table that are written before the predictions, such as an id. `coverage`: where it is given,
     a column for each class tells whether it is in the prediction set of that coverage; of a number, two have the ends
     of its interval. `watch`: ``watch(stage, done,
@@ -93,11 +93,20 @@ def predict_table(
             if out.suffix == ".parquet":
                 scan.sink_parquet(polars_path(whole))
             else:
-                scan.sink_csv(polars_path(whole))
+                _as_declared(scan, dialect).sink_csv(polars_path(whole), separator=dialect.separator or ",")
             whole.replace(out)
     if unread and tell is not None:
         tell(unread_in_words(unread, table.name))
     return n_rows
+
+
+def _as_declared(scan: pl.LazyFrame, dialect: Dialect) -> pl.LazyFrame:
+    """Return numbers as texts with the decimal mark of the tables, where that is no point."""
+    import polars as pl
+
+    if dialect.decimal != ",":
+        return scan
+    return scan.with_columns(pl.col(pl.Float32, pl.Float64).cast(pl.String).str.replace(".", ",", literal=True))
 
 
 def _refuse_other_encoding(rows: pl.DataFrame, file: Path, dialect: Dialect) -> None:

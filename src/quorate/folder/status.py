@@ -43,7 +43,8 @@ class Amount(NamedTuple):
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AccountStatus:
     """What a ledger says of a run: its lifetime budget, what was charged to it, and what is left. `drawn`: whether
-    every label, or round, that the newest run reserved was drawn. `answers_left`: online answers that may still be
+    every label, or round, that the newest run reserved was drawn. `releases`: how many of them were, of how many.
+    `answers_left`: online answers that may still be
     asked, none once the mechanism is closed; None where none are kept back. `estimates`: those that ``quorate plan
     --estimate`` has charged. `run_charged`: whether a run, and not an estimate alone, was charged or may have been.
     `lost`: what of the newest run was drawn by a process that ended before it was stored; nothing where servers share
@@ -56,6 +57,7 @@ class AccountStatus:
     drawn: bool
     answers_left: int | None
     raises: tuple[BudgetRaise, ...]
+    releases: tuple[int, int] = (0, 0)
     estimates: int = 0
     run_charged: bool = True
     lost: tuple[Part, ...] = ()
@@ -196,13 +198,15 @@ def stored_so_far(root: Path) -> str | None:
 
 def _account(ledger: Ledger, purpose: str, *, stopped: bool) -> AccountStatus:
     """Read the ledger; `stopped` says that a strategy asked for no more labels, so that the rest may be asked later."""
-    drawn, answers_left = False, None
+    drawn, answers_left, releases = False, None, (0, 0)
     runs = _runs(ledger)
     estimates = len(ledger.reservations()) - len(runs)
     if runs:
         newest = runs[-1]
         left = newest.remaining(purpose) if purpose in newest.purposes else None  # None: another method's
         drawn = left == 0
+        if left is not None:
+            releases = (newest.purposes[purpose] - left, newest.purposes[purpose])
         answers_left = newest.remaining(ONLINE_ANSWER) if ONLINE_ANSWER in newest.purposes else None
         if stopped and left:
             drawn, answers_left = True, (answers_left or 0) + left
@@ -215,6 +219,7 @@ def _account(ledger: Ledger, purpose: str, *, stopped: bool) -> AccountStatus:
         drawn=drawn,
         answers_left=answers_left,
         raises=raises_of(ledger),
+        releases=releases,
         estimates=estimates,
         run_charged=bool(runs) or not estimates,
     )

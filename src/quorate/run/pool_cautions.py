@@ -261,11 +261,10 @@ def _write(key: str, names: str) -> str:
 def _mostly(columns_: Sequence[OtherEntries], pool: str) -> Finding:
     numeric = quoted(of.column for of in columns_ if is_read_as_numeric(of))
     line = f"{_write('numeric', numeric)}, and such an entry counts as missing; or w" if numeric else "W"
-    missing = "[data] missing" if _in_folder() else "In a folder [data] missing"
     words = (
         f"most entries of {in_words([of.column for of in columns_])} of {pool} are numbers, and each is taken as a "
         f"word of its own, since some are no plain numbers: {'; '.join(of.words for of in columns_)}. "
-        f"{line}rite plain numbers (12.5) in all tables. {missing} lists what stands for a missing value"
+        f"{line}rite plain numbers (12.5) in all tables. {_missing()}"
     )
     return caution(MOSTLY_NUMBERS, Severity.WARNING, words if columns_ else None)
 
@@ -273,9 +272,14 @@ def _mostly(columns_: Sequence[OtherEntries], pool: str) -> Finding:
 def _unread(columns_: Sequence[OtherEntries], pool: str) -> Finding:
     words = (
         f"some entries of {in_words([of.column for of in columns_])} of {pool} are no numbers, or no dates, and count "
-        f"as missing, there and in the private table: {'; '.join(of.words for of in columns_)}"
+        f"as missing, there and in the private table: {'; '.join(of.words for of in columns_)}. {_missing()}"
     )
     return caution(ENTRIES_LOST, Severity.WARNING, words if columns_ else None)
+
+
+def _missing() -> str:
+    """Say where such entries are declared, so that nothing is said of them."""
+    return f"{'[data] missing' if _in_folder() else 'In a folder [data] missing'} lists what stands for a missing value"
 
 
 def numbers_with_marks(pool: Rows) -> list[str]:
