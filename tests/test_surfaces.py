@@ -121,7 +121,7 @@ def walk_a_run(root, secrets):
     pl.DataFrame(rows(M, 2)[0], schema=columns).write_csv(root / "public.csv")
     (root / "quorate.toml").write_text(
         '[data]\nprivate = "private.csv"\npublic = "public.csv"\nlabel = "y"\nclasses = [0, 1]\nunit = "person_id"\n'
-        f"[budget]\nepsilon = 4.0\ndelta = 1e-5\n[teachers]\ncount = {K}\n[run]\njobs = 1\n"
+        f"[budget]\nepsilon = 4.0\ndelta = 1e-5\n[teachers]\ncount = {K}\n[run]\nn_jobs = 1\n"
     )
     run = str(root)
     with Surfaces() as seen:

@@ -78,7 +78,7 @@ class CommandLine:
             '[data]\nprivate = "private.csv"\npublic = "public.csv"\nlabel = "ill"\nclasses = [0, 1]\n'
             f"[budget]\nepsilon = {self._epsilon}\ndelta = {DELTA}\n"
             f'[teachers]\nmodel = "near:make"\ncount = {K}\n[mechanism]\nqueries = "all"\n'
-            f"[run]\njobs = 1\nallow_hopeless = true\nunsafe_noise_seed = {seed}\n"
+            f"[run]\nn_jobs = 1\nallow_hopeless = true\nunsafe_noise_seed = {seed}\n"
         )
         with pytest.raises(SystemExit) as stop:
             main(["run", str(folder), "--json"])

@@ -109,7 +109,7 @@ def test_status_tells_a_run_before_during_and_after(make_run, cli):
     assert (after["state"], after["answers_left"], set(after["stages"].values())) == ("finished", 5, {True})
     assert after["spent"]["epsilon"] + after["left"]["epsilon"] == pytest.approx(4.0)
     (root / "public" / "facts.json").unlink()
-    assert cli.json("status", root)["state"] == "interrupted; it resumes"
+    assert cli.json("status", root)["state"] == "interrupted"
     with Ledger(root / "ledger.db"):
         busy = cli.json("status", root)
     assert busy["state"] == "running"

@@ -216,13 +216,3 @@ def test_an_array_of_objects_in_the_file_is_not_unpickled(tmp_path):
     assert not (tmp_path / "called").exists()
     np.load(io.BytesIO(altered), allow_pickle=True)["kinds"]
     assert (tmp_path / "called").exists()
-
-
-def test_what_skops_wrote_of_logistic_regressions_is_still_read():
-    """As version 0.1 stored them."""
-    voter = logistic_voters()[0]
-    record = {"kind": "classifier", "estimator": voter.estimator, "codes": voter.codes}
-    written = skops.io.dumps({"format": "quorate voters 1", "voters": [record, {"kind": "constant", "code": 1}]})
-    [again, constant] = load_voters(written).reveal()
-    assert (again.vote(X) == voter.vote(X)).all()
-    assert constant == ConstantVoter(1)

@@ -19,7 +19,6 @@ from sklearn.tree import DecisionTreeClassifier
 from quorate.accounting.guarantee import SEEDED
 from quorate.cli import main
 from quorate.deferred import skops
-from quorate.errors import PreconditionFailed
 from quorate.export import check, container, package
 from quorate.export.check import check_export
 from quorate.export.container import UnsafePackageError, read_package, zipped
@@ -517,10 +516,3 @@ def test_the_same_run_gives_the_same_bytes(votes_run, made, tmp_path):
     again = export_package(votes_run, tmp_path / "again.zip", kind="tre", model="both")
     assert again.digest == made.digest
     assert again.path.read_bytes() == made.path.read_bytes()
-
-
-def test_a_release_of_several_sites_is_said_to_be_one_and_not_a_bad_package(tmp_path):
-    for name in ("labels.csv", "guarantee.json", "student.skops", "manifest.json"):
-        (tmp_path / name).write_bytes(b"{}")
-    with pytest.raises(PreconditionFailed, match="a release of several sites"):
-        check_export(tmp_path)

@@ -104,7 +104,7 @@ def typed_by(tmp_path_factory):
             rows = every_kind(n, seed).with_row_index("key")
             (rows.drop("ill") if table == "public" else rows).write_parquet(root / f"{table}.parquet")
         run(root)
-        export_files(root, root.parent / "outbox", unverified=True)
+        export_files(root, root.parent / "outbox")
         return root
 
     return run_of

@@ -120,29 +120,12 @@ def test_what_was_changed_is_written_anew_at_no_charge_and_may_be_exported(run, 
 
 
 @pytest.mark.heavy
-def test_a_run_of_a_version_that_noted_no_sums_is_told_what_to_do(run, cli, tmp_path):
+def test_a_run_whose_sums_are_gone_is_told_what_to_do(run, cli, tmp_path):
     RunFolder(run).published.unlink()
-    (run / "public" / "notes.txt").write_text("patients of ward 7")
-    told = cli.refused(4, "export", run, "--to", tmp_path / "refused")
-    assert f"quorate run {run} notes it" in told
-    assert "--unverified" in told
+    assert f"quorate run {run} writes it again" in cli.refused(4, "export", run, "--to", tmp_path / "refused").words
     assert cli("report", run)[0] == 0
-    assert cli("export", run, "--to", tmp_path / "unverified", "--unverified")[0] == 0
-    assert {path.name for path in (tmp_path / "unverified").iterdir()} == {*PUBLISHED, "manifest.json"}
     assert cli("run", run)[0] == 0
     assert cli("export", run, "--to", tmp_path / "out")[0] == 0
-
-
-@pytest.mark.parametrize(
-    ("what", "with_sums", "said"),
-    [("a link to the votes", False, "is a symbolic link"), ("swapped", True, "is not what this run wrote there")],
-)
-def test_neither_a_link_nor_a_file_that_sums_know_otherwise_is_taken_as_it_is(run, tmp_path, what, with_sums, said):
-    if not with_sums:
-        RunFolder(run).published.unlink()
-    CHANGES[what][0](run / "public" / "student.skops")
-    with pytest.raises(PreconditionFailed, match=said):
-        export_files(run, tmp_path / "out", unverified=True)
 
 
 @pytest.mark.default_cases(3)

@@ -38,7 +38,7 @@ queries = {queries}
 {student}
 
 [run]
-jobs = 1
+n_jobs = 1
 allow_hopeless = true
 {run}
 """

@@ -70,8 +70,5 @@ def guarantee(of):
 
 
 def processes(of, n):
-    """Say how many processes as the estimator does (``jobs`` in version 0.1), and that tables may be too small."""
-    known = inspect.signature(of).parameters
-    return {"n_jobs" if "n_jobs" in known else "jobs": n} | (
-        {"allow_hopeless": True} if "allow_hopeless" in known else {}
-    )
+    """Say how many processes, and of an estimator that may refuse them that tables may be too small."""
+    return {"n_jobs": n} | ({"allow_hopeless": True} if "allow_hopeless" in inspect.signature(of).parameters else {})

@@ -64,6 +64,8 @@ def unpacked(name, place):
     root = place / "run"
     if (root / "private").exists():
         (root / "private").chmod(0o700)
+    if (settings := root / "quorate.toml").exists():  # the one key that had another name, which no command wrote
+        settings.write_text(settings.read_text(encoding="utf-8").replace("\njobs = ", "\nn_jobs = "), encoding="utf-8")
     return root
 
 

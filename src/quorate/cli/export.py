@@ -31,13 +31,8 @@ from quorate.cli.options import as_json, print_json, run_folder
     help="The student for scikit-learn, for programs without Python, or both. ONNX needs the extra onnx.",
 )
 @click.option("--model-version", default="1", show_default=True, help="Version of the model in a package's metadata.")
-@click.option(
-    "--unverified", is_flag=True, help="For a run of version 0.1, which noted no sums: take its files as they are."
-)
 @as_json
-def command(
-    run: Path, destination: Path, kind: str, model: str, model_version: str, unverified: bool, as_json: bool
-) -> None:
+def command(run: Path, destination: Path, kind: str, model: str, model_version: str, as_json: bool) -> None:
     """Copy labels, student, guarantee and report of RUN into a new folder, with their SHA-256 sums.
 
     Each is compared with the sum that the run noted on its private side when it wrote it; a file that differs, or is a
@@ -50,13 +45,11 @@ def command(
     from quorate.export.package import export_files, export_package
     from quorate.folder.published import not_published
 
-    if unverified and kind != "files":
-        raise InvalidParameter("--unverified is for --format files; a package holds what was verified alone")
     if kind == "files" and destination.suffix == ".zip":
         raise InvalidParameter("--to must be a folder for --format files; --format tre and registry write a .zip file")
     left, digest = not_published(run), None
     if kind == "files":
-        written = [str(path) for path in export_files(run, destination, model=model, unverified=unverified)]
+        written = [str(path) for path in export_files(run, destination, model=model)]
     else:
         package = export_package(run, destination, kind=kind, model=model, model_version=model_version)
         written, digest = [f"{destination}/{name}" for name in package.files], package.digest

@@ -109,19 +109,8 @@ def check_export(
             f"{error}. Nothing of it was unpacked.", "Do not open it with other programs; ask for a new package."
         )
         return ExportCheck((_check("container", _CONTAINER, evidence, read_package),))
-    _refuse_release_of_sites(path, files)
     opened = _check("container", _CONTAINER, passed(f"{len(files):,} files were read into memory."), read_package)
     return check_files(files, opened=opened, ledger=ledger, digest=digest)
-
-
-def _refuse_release_of_sites(path: Path, files: Mapping[str, bytes]) -> None:
-    """Refuse what earlier versions wrote by ``quorate votes combine``: it has no facts and no receipt to be checked."""
-    if set(files) <= {"labels.csv", "guarantee.json", SKOPS, MANIFEST} and "guarantee.json" in files:
-        raise PreconditionFailed(
-            f"{path} is a release of several sites (quorate votes combine) that an earlier version wrote, which has a "
-            "guarantee and no report or receipt. Nothing was checked; ask for a package: quorate votes combine, then "
-            "quorate export --format tre"
-        )
 
 
 def check_files(

@@ -89,7 +89,7 @@ def export_package(
     return Package(destination, tuple(files), sum_of(files[MANIFEST]))
 
 
-def export_files(root: Path, destination: Path, *, model: str = "skops", unverified: bool = False) -> list[Path]:
+def export_files(root: Path, destination: Path, *, model: str = "skops") -> list[Path]:
     """Copy what a finished run published into a new folder, the student in the files asked for; the manifest comes
     last.
 
@@ -98,7 +98,7 @@ def export_files(root: Path, destination: Path, *, model: str = "skops", unverif
     run.
     """
     _refuse_inside(root, destination)
-    contents = published_files(root, unverified=unverified)
+    contents = published_files(root)
     if model != "skops":
         if SKOPS not in contents:
             raise PreconditionFailed("this run published no student; there is no model to convert")

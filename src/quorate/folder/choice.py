@@ -35,7 +35,7 @@ _OF_DIRECT = tuple(  # keys of [method] that votes never have
 )
 _OF_BOTH = {"decision_threshold"}  # keys of sections of teachers that hold for both methods
 _OF_TEACHERS = {"teachers": TeacherSettings, "mechanism": MechanismSettings, "student": StudentSettings}
-_RUN_OF_TEACHERS = ("n_jobs", "jobs", "allow_hopeless")
+_RUN_OF_TEACHERS = ("n_jobs", "allow_hopeless")
 _OF_NUMBERS = {("teachers", "model"), ("teachers", "count"), ("mechanism", "queries")}  # keys that their votes have
 _BEGUN = "the run was begun so"
 _BY_THE_PLAN = "it is the first row of quorate plan"

@@ -130,8 +130,8 @@ def refuse_filled(destination: Path) -> None:
         raise PreconditionFailed(f"--to {destination} {what}; name a new folder, so that nothing else leaves with it")
 
 
-def published_files(root: Path, *, unverified: bool = False) -> dict[str, bytes]:
-    """Read all that a finished run published, by name; `unverified`: as it is, of a version which noted no sums."""
+def published_files(root: Path) -> dict[str, bytes]:
+    """Read all that a finished run published, by name."""
     folder = RunFolder(root)
     if read_facts(root).seeded:
         raise SeededNoiseRefused(
@@ -139,14 +139,12 @@ def published_files(root: Path, *, unverified: bool = False) -> dict[str, bytes]
             "refused. Remove unsafe_noise_seed"
         )
     sums = _sums(folder)
-    if sums is None and not unverified:
+    if sums is None:
         raise PreconditionFailed(
-            f"this run was finished by a version that did not note what it published (there is no private/"
-            f"{folder.published.name}). quorate run {for_shell(root)} notes it; or look at the files in public/, and "
-            "export them as they are with --unverified"
+            f"private/{folder.published.name} is missing, in which a run notes what it published; quorate run "
+            f"{for_shell(root)} writes it again, at no charge"
         )
-    names = sorted(sums if sums is not None else (name for name in NAMES if os.path.lexists(folder.public / name)))
-    return {name: read_published(folder, name) for name in names}
+    return {name: read_published(folder, name) for name in sorted(sums)}
 
 
 def not_published(root: Path) -> list[str]:

@@ -222,9 +222,7 @@ def _read_sections(document: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     read: dict[str, Any] = {}
     for name, section in SECTIONS.items():
         given, how = document.get(name, {}), dict[str, Any]()
-        if name == "run":
-            given = _with_new_names(given)
-        elif name == "mechanism":
+        if name == "mechanism":
             how = {"more": own, "fields": {key: value for key, value in given.items() if key not in known}}
         if name != "data":
             read[name] = read_section(name, given, section, folder, others=SECTIONS, **how)
@@ -288,13 +286,3 @@ def refuse_more_than_the_cap(settings: Settings) -> None:
             f"the cap or below, or raise [budget] {keys}; a ledger that is there already then asks for a reason: "
             f"quorate ledger open {for_shell(settings.folder)} --raise-budget REASON"
         )
-
-
-def _with_new_names(section: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Read ``[run] jobs``, as version 0.1 wrote it, as ``n_jobs``."""
-    run = dict(section)
-    if "jobs" in run:
-        if "n_jobs" in run:
-            raise InvalidParameter("[run] has n_jobs and jobs, which is its name of version 0.1; leave out jobs")
-        run["n_jobs"] = run.pop("jobs")
-    return run

@@ -29,7 +29,7 @@ class State(StrEnum):
 
     NOT_STARTED = "not started"
     RUNNING = "running"
-    INTERRUPTED = "interrupted; it resumes"  # programs know this word of version 0.1
+    INTERRUPTED = "interrupted"
     FINISHED = "finished"
 
 

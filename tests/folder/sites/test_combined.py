@@ -222,14 +222,13 @@ def test_the_guarantee_is_for_the_weakest_change_that_a_site_states(root, weak):
 
 
 @pytest.mark.quick
-def test_another_change_and_a_file_that_states_none_are_refused(root):
+def test_another_change_and_a_file_of_another_form_are_refused(root):
     with pytest.raises(InvalidParameter, match="neighbours must be"):
         statement(root, "north", neighbours="replace-labels")
     path = root / "north.votes"
     content = json.loads(path.read_text())
-    del content["neighbours"]
     path.write_text(json.dumps({**content, "format": "quorate votes of a site 1"}))
-    with pytest.raises(DataRefused, match="of an earlier version, and does not state"):
+    with pytest.raises(DataRefused, match="is no file of signed votes; make one with: quorate votes sign"):
         combined.combine(root)
 
 

@@ -27,7 +27,6 @@ from quorate.stored_names import stored_as
 from quorate.types import Secret
 
 FORMAT = "quorate votes of a site 2"
-EARLIER = ("quorate votes of a site 1",)  # which state no neighbours
 KEY_PREFIX = "ed25519:"
 MOST_TEACHERS = 2**20  #: of a site
 MOST_SITES = 2**10  #: of a release; so that no sum of votes, 2^30 at most, is ever out of a mechanism's range
@@ -137,16 +136,10 @@ def verified(content: bytes, key: str, *, name: str) -> SignedVotes:
     try:
         read = json.loads(content.decode("ascii"))
         signature = base64.b64decode(read.pop("signature"), validate=True)
-        format_ = read["format"]
-        if format_ not in (FORMAT, *EARLIER):
+        if read["format"] != FORMAT:
             raise ValueError  # noqa: TRY301
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, binascii.Error):
         raise DataRefused(f"{name} is no file of signed votes; make one with: quorate votes sign") from None
-    if format_ != FORMAT:
-        raise DataRefused(
-            f"{name} is of an earlier version, and does not state whether units may come and go or are replaced alone; "
-            "make it again with: quorate votes sign --neighbours"
-        )
     _verify(public_key(key), signature, _signed_bytes(read), name)
     # From here on it is what the site wrote.
     if set(read) != {"format", "counts", *_STATED}:
