@@ -75,6 +75,43 @@ def test_64_waiting_requests_are_one_block_and_two_commits():
         desk.ledger.check_receipt(answer.receipt)
 
 
+class SharedStore(MemoryStore):
+    """A ledger that other processes may write to, as far as its readers know."""
+
+    shared = True
+
+
+@pytest.mark.parametrize("how", ["ask", "ask_together"])
+def test_two_servers_that_draw_for_one_query_tell_the_answer_that_was_stored_first(how):
+    desk = Desk(4, store=SharedStore())
+    first, second, late = (desk.opened(Memo()) for _ in range(3))
+    told = []
+
+    def ask(online):
+        if how == "ask":
+            told.extend(online.ask(np.arange(1), [b"a"]).tolist())
+        else:
+            told.extend(online.ask_together(np.arange(1), [ClientRequest(**request("ann", b"a"))])[0].codes.tolist())
+
+    def counted_meanwhile(rows):  # its answer is drawn before the other one's, and stored behind it
+        desk.votes = np.array([(1000, 0)])
+        ask(second)
+        desk.votes = np.array([(0, 1000)])
+        return desk.count(rows)
+
+    object.__setattr__(first, "count_votes", counted_meanwhile)
+    ask(first)
+    assert told == [0, 0]
+    [drawn_first], [stored_first] = (block.answers["answers"] for block in desk.reservation.blocks(PURPOSE))
+    assert (drawn_first > 0) != (stored_first > 0)  # the two do differ
+    for online in (first, second):
+        ask(online)
+    late.recall_stored()
+    ask(late)
+    assert told == [0] * 5
+    assert desk.reservation.remaining(PURPOSE) == 2
+
+
 def test_noise_is_drawn_after_the_block_is_durable_and_answers_leave_after_they_are_stored():
     desk = Desk()
     desk.ask(request("ann", b"a"), request("bob", b"b"))

@@ -162,9 +162,8 @@ class Guarantee:
     @property
     def in_short(self) -> str:
         """ε for the other relations that are known, behind that for the first: "; ε ≤ 2.16 where one is replaced …"."""
-        happens = {"add-or-remove": "added or removed", "replace": "replaced by another"}
         return "".join(
-            f"; ε ≤ {at_most(other.epsilon, _SHOWN)} where one is {happens[relation.change]}"
+            f"; ε ≤ {at_most(other.epsilon, _SHOWN)} where {relation.where}"
             for relation, other in zip(self._relations[1:], self.also, strict=True)
         )
 

@@ -1,7 +1,8 @@
 """What a guarantee compares, as a value: two data sets that differ in one unit, and in which way.
 
 Every sentence about neighbours is made from the value. Its text is what ledgers and guarantees hold as JSON, and is
-read back here alone, by comparing it with the texts that can be written.
+read back here alone, by comparing it with the texts that can be written. A unit that is replaced keeps its identity:
+its place in the table, or its id. Somebody with another id in its stead is one unit removed and one added.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class Neighbouring:
     >>> relation.stated, Neighbouring.read("replace one person", "person") == relation
     ('replace one person', True)
     >>> relation.whether
-    "Whether any one person's data are used, or another person's in their place"
+    "Whether any one person's data are used, or other data in their place"
     """
 
     change: Change
@@ -136,7 +137,9 @@ class Neighbouring:
         noun = {
             "add-remove-replace": f"adding, removing or replacing one {self.unit}",
             "add-or-remove": f"adding or removing one {self.unit}",
-            "replace": f"replacing one {self.unit} by another",
+            "replace": f"replacing one {self.unit} by another"
+            if self.unit == ONE_RECORD
+            else f"replacing the data of one {self.unit} by others under the same id",
             "replace-labels": f"changing one {self.unit}",
             "stated": f"the change that is stated (“{self.stated}”)",
         }[self.change]
@@ -147,8 +150,15 @@ class Neighbouring:
         """Whom a guarantee in one line is for: "any one person"."""
         if self.change == "stated":
             return self.stated
-        happens = {"add-or-remove": ", added or removed", "replace": ", replaced by another"}.get(self.change, "")
+        replaced = ", replaced by another" if self.unit == ONE_RECORD else " whose data are replaced"
+        happens = {"add-or-remove": ", added or removed", "replace": replaced}.get(self.change, "")
         return f"any one {self.unit}{happens}{_OWNER * self.owner_states}"
+
+    @property
+    def where(self) -> str:
+        """What happens to one unit, as a clause: "one is added or removed"; there is none for the other changes."""
+        replaced = "one is replaced by another" if self.unit == ONE_RECORD else "the data of one are replaced"
+        return {"add-or-remove": "one is added or removed", "replace": replaced}[self.change]
 
     @property
     def whose_rows(self) -> str:
@@ -165,7 +175,7 @@ class Neighbouring:
 
     @property
     def _another(self) -> str:
-        return f"another {self.unit}" if self.unit == ONE_RECORD else f"another {self.unit}'s"
+        return f"another {self.unit}" if self.unit == ONE_RECORD else "other data"
 
     @property
     def _its(self) -> str:

@@ -268,6 +268,7 @@ class OnlineAnswers:
             record=lambda answers: {"queries": queries, "answers": answers},
             parts=parts,
         )
+        self._recall_from_elsewhere()  # of two servers' answers to one query the one that was stored first is told
         self._remember(digests, answers)
         return drawn
 
@@ -294,7 +295,8 @@ class OnlineAnswers:
 
     def recall_stored(self) -> None:
         """Put every online answer that the ledger holds into the memo, after a restart."""
-        self._recall(block for purpose in self.purposes for block in self.reservation.blocks(purpose))
+        blocks = (block for purpose in self.purposes for block in self.reservation.blocks(purpose))
+        self._recall(sorted(blocks, key=lambda block: block.receipt.sequence))  # as they were stored
 
     def _recall_from_elsewhere(self) -> None:
         """Where several servers share the ledger: what one of them answered is not asked again by another."""
