@@ -283,7 +283,8 @@ def test_what_is_not_a_sites_votes_for_this_release_is_refused_in_one_line(root,
     assert re.search(said, err)
     assert "nothing was charged" in err
     assert not (root / "ledger.db").exists()
-    assert not re.search(r"\b(40|80|50|120)\b", err.partition("nothing was charged")[0].replace("2026", ""))
+    said = err.partition("nothing was charged")[0].replace(str(root), "").replace("2026", "")
+    assert not re.search(r"\b(40|80|50|120)\b", said)
 
 
 def test_an_older_file_put_back_is_refused(root, cli):
