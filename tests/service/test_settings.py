@@ -203,7 +203,9 @@ def certificates(tmp_path_factory):
 
 @with_openssl
 @pytest.mark.heavy
-def test_a_client_who_trusts_the_signer_asks_and_one_who_trusts_another_is_told_in_one_line(own_run, certificates):
+def test_a_client_who_trusts_the_signer_asks_and_one_who_trusts_another_is_told_in_one_line(
+    own_run, certificates, monkeypatch
+):
     root = own_run()
     token, _ = KeyFile(root / "private").create("a test", ["ask", "read"])
     tls = ("--tls-cert", certificates["cert"], "--tls-key", certificates["key"])
@@ -212,6 +214,10 @@ def test_a_client_who_trusts_the_signer_asks_and_one_who_trusts_another_is_told_
         with Client(url, token, ca=certificates["ours"]) as asking:
             assert asking.label(rows(1)[0]).by == "ensemble"
             assert asking.budget()["answers_left"] == 11
+        with monkeypatch.context() as environment:
+            environment.setenv("SSL_CERT_FILE", str(certificates["ours"]))
+            with Client(url, token) as asking:
+                assert asking.budget()["answers_left"] == 11
         for trusted in (certificates["other"], None):
             with Client(url, token, ca=trusted) as asking, pytest.raises(NoAnswer) as refused:
                 asking.label(rows(2)[1])
@@ -244,8 +250,11 @@ def test_a_certificate_that_cannot_be_used_is_refused_before_anything_is_served(
     assert len(str(refused.value).splitlines()) == 1
 
 
-def test_a_client_is_told_what_is_no_file_of_certificates(tmp_path):
+def test_a_client_is_told_what_is_no_file_of_certificates(tmp_path, monkeypatch):
     (tmp_path / "no PEM").write_text("no PEM")
     for place in (tmp_path / "nowhere", tmp_path / "no PEM", tmp_path):
         with pytest.raises(InvalidParameter, match="ca must be a file of certificates"):
             Client("https://127.0.0.1", "k", ca=place)
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "no PEM"))
+    with pytest.raises(InvalidParameter, match="SSL_CERT_FILE or SSL_CERT_DIR names no certificates"):
+        Client("https://127.0.0.1", "k")
