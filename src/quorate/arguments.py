@@ -93,12 +93,18 @@ def truth(name: str, value: object) -> bool:
     return value
 
 
-def count(name: str, value: object, *, at_least: int = 0, hint: str = "") -> int:
-    """Return `value` as an int of at least `at_least`; integral floats and booleans are refused."""
-    if not isinstance(value, bool) and isinstance(value, Integral) and int(value) >= at_least:
+def count(name: str, value: object, *, at_least: int = 0, at_most: int | None = None, hint: str = "") -> int:
+    """Return `value` as an int inside the bounds; integral floats and booleans are refused."""
+    if (
+        not isinstance(value, bool)
+        and isinstance(value, Integral)
+        and int(value) >= at_least
+        and (at_most is None or int(value) <= at_most)
+    ):
         return int(value)
     advice = hint or _how_to_write(value, whole=True)
-    raise InvalidParameter(parameter=name, got=value, expected=f"a whole number >= {at_least}", advice=advice)
+    bounds = f">= {at_least}" if at_most is None else f"from {at_least} to {at_most}"
+    raise InvalidParameter(parameter=name, got=value, expected=f"a whole number {bounds}", advice=advice)
 
 
 def _how_to_write(value: object, *, whole: bool = False) -> str:

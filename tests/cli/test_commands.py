@@ -108,11 +108,16 @@ def test_status_tells_a_run_before_during_and_after(make_run, cli):
     after = cli.json("status", root)
     assert (after["state"], after["answers_left"], set(after["stages"].values())) == ("finished", 5, {True})
     assert after["spent"]["epsilon"] + after["left"]["epsilon"] == pytest.approx(4.0)
+    with Ledger(root / "ledger.db"):  # a service, for example
+        held, told = cli.json("status", root), cli.ok("status", root)
+    assert (held["state"], held["held"], held["left"]) == ("finished", True, None)
+    assert "another process, such as a service, holds the ledger" in told
+    assert "wait for" not in told
     (root / "public" / "facts.json").unlink()
     assert cli.json("status", root)["state"] == "interrupted"
     with Ledger(root / "ledger.db"):
         busy = cli.json("status", root)
-    assert busy["state"] == "running"
+    assert (busy["state"], busy["held"]) == ("running", True)
     text = cli("status", root)[1]
     assert "5 online answers" in text
     assert f"quorate run {root}" in text

@@ -1,5 +1,7 @@
 """What a first-time user meets: a check that writes nothing, its notes, keys that are gone, settings that changed."""
 
+import errno
+import os
 import shutil
 from datetime import datetime
 from pathlib import Path
@@ -179,13 +181,19 @@ def test_settings_say_what_to_write(make_run, cli, monkeypatch):
     assert f"no permission to read {root / 'quorate.toml'}" in cli("check", root)[2]
 
 
-def test_a_ledger_that_may_not_be_written_charges_nothing(finished_run, cli, monkeypatch):
+def read_only(*_, **__):
+    raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+
+@pytest.mark.parametrize("refuses", [denied, read_only])
+def test_a_ledger_that_may_not_be_written_charges_nothing(finished_run, cli, monkeypatch, refuses):
     root = finished_run()
 
-    monkeypatch.setattr("quorate.ledger.ledger_files.LedgerFiles._take_lock", denied)
+    monkeypatch.setattr("quorate.ledger.ledger_files.LedgerFiles._take_lock", refuses)
     for arguments in (("status", root), ("ledger", "show", root), ("ledger", "verify", root)):
         said = cli.refused(4, *arguments)
-        assert "no permission to open the ledger" in said
+        assert ("no permission" in said) == ("ask their owner" in said) == (refuses is denied)
+        assert ("the file system of the ledger" in said) == ("mount it for writing" in said) == (refuses is read_only)
         assert said.strip().endswith(("nothing was charged)", "nothing more was charged)"))
 
 

@@ -140,6 +140,7 @@ def test_every_500_is_a_problem_that_says_whether_anything_may_have_been_charged
         assert (response.status_code, response.headers["content-type"]) == (500, "application/problem+json")
         assert (response.json()["code"], response.json()["charged"]) == ("internal-error", charged)
         assert "4711" not in response.text + "".join(told)
+    assert {json.loads(line).get("why", "")[:6] for line in told if '"failed"' in line} == {"ENOSPC"}
 
 
 def test_a_500_that_is_none_of_the_service_is_not_taken_for_one_that_cost_nothing():
@@ -193,14 +194,25 @@ def test_descriptors_and_memory_that_are_short_are_tried_again(serve, monkeypatc
 def test_keys_that_cannot_be_read_cost_nothing_and_are_seen_by_readyz(serve):
     run = serve()
     keys = run.root / "private" / FILE
-    kept = keys.rename(keys.with_name("kept"))
-    keys.mkdir()  # what may not be read, also by root
-    for response in (run.post({"row": rows(1)[0]}), run.get("/v1/budget"), run.http.get("/readyz")):
-        assert (response.status_code, response.json()["code"], response.json()["charged"]) == (503, "unhealthy", False)
-        assert "keys" in response.json()["detail"]
-    keys.rmdir()
-    kept.rename(keys)
-    assert run.http.get("/readyz").status_code == run.post({"row": rows(1)[0]}).status_code == 200
+    for spoil, said in (
+        (keys.mkdir, "is damaged"),  # what may not be read, also by root
+        (lambda: None, "was removed"),
+        (lambda: keys.write_text("{}"), "is damaged"),
+    ):
+        kept = keys.rename(keys.with_name("kept"))
+        spoil()
+        for response in (run.post({"row": rows(1)[0]}), run.get("/v1/budget"), run.http.get("/readyz")):
+            told = response.json()
+            assert (response.status_code, told["code"], told["charged"]) == (503, "keys-unreadable", False)
+            assert "ledger" not in told["title"].lower()
+        if keys.is_dir():
+            keys.rmdir()
+        kept.rename(keys)
+        assert run.http.get("/readyz").status_code == run.post({"row": rows(1)[0]}).status_code == 200
+        [why] = [line["why"] for line in map(json.loads, run.lines) if line["event"] == "failed"]  # once, not thrice
+        assert said in why or "EISDIR" in why
+        assert run.token not in "".join(run.lines)
+        run.lines.clear()
 
 
 def make_ledger(folder):

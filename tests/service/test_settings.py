@@ -55,6 +55,11 @@ def test_an_address_of_this_machine_alone_needs_neither(host):
             ({name: 99_999}, f"^{name} must be a whole number from 0 to 65535, got 99999$")
             for name in ("port", "metrics_port")
         ),
+        *(
+            ({part.name: 10**400}, f"^{part.name} must be a .*number")
+            for part in fields(ServiceSettings)
+            if type(part.default) in (int, float)
+        ),
         ({"max_rows": 0}, "^max_rows"),
         ({"after_budget": "sell"}, "^after_budget"),
         ({"tls_cert": Path("c")}, "tls_key"),
@@ -73,12 +78,13 @@ def test_a_wrong_value_is_told_by_its_name(given, said):
         ('[service]\nport = "1"\n', "port must be of type int"),
         ("[service]\nport = true\n", "port must be of type int"),
         ("[other]\n", "one section"),
+        (f"[service]\nport = {'9' * 5000}\n", "not valid TOML"),
     ],
 )
 def test_a_file_says_what_is_wrong_with_it(tmp_path, text, said):
     path = tmp_path / "service.toml"
     path.write_text(text)
-    with pytest.raises(InvalidParameter, match=said):
+    with pytest.raises((InvalidParameter, PreconditionFailed), match=said):
         read_service_settings(path, environment={})
 
 
@@ -162,7 +168,8 @@ def test_the_container_serves_behind_a_proxy_on_the_port_that_it_publishes():
     program, verb, *rest = [*json.loads(of["ENTRYPOINT"]), *json.loads(of["CMD"])]
     assert (program, verb) == ("quorate", "serve")
     given = command.make_context("serve", rest).params
-    assert ServiceSettings(host=given["host"], behind_proxy=given["behind_proxy"]).port == int(of["EXPOSE"])
+    assert ServiceSettings(host=given["host"], behind_proxy=given["behind_proxy"])
+    assert given["port"] == int(of["EXPOSE"])  # whatever service.toml says
     *_, code = json.loads(of["HEALTHCHECK"].partition("CMD ")[2])
     compile(code, "HEALTHCHECK", "exec")
     assert f":{of['EXPOSE']}/readyz" in code
@@ -248,6 +255,9 @@ def test_a_certificate_that_cannot_be_used_is_refused_before_anything_is_served(
     with pytest.raises(PreconditionFailed, match="cannot be used") as refused:
         check_certificate(ServiceSettings(tls_cert=place, tls_key=certificates["key"]))
     assert len(str(refused.value).splitlines()) == 1
+    assert (f"tls_cert {place} cannot be used (ENOENT" in str(refused.value)) == (cert == "nowhere")
+    with pytest.raises(PreconditionFailed, match=f"^tls_key {tmp_path / 'nowhere'} cannot be used .ENOENT"):
+        check_certificate(ServiceSettings(tls_cert=certificates["cert"], tls_key=tmp_path / "nowhere"))
 
 
 def test_a_client_is_told_what_is_no_file_of_certificates(tmp_path, monkeypatch):

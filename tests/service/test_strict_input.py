@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import socket
 import time
 from collections import Counter
@@ -19,6 +20,7 @@ from quorate.data.dialect import Dialect
 from quorate.data.table_reader import TableReader
 from quorate.service.features import LARGEST, Column, Features
 from quorate.service.keys import KeyFile
+from quorate.service.openapi import row_schema
 from quorate.service.problems import PROBLEMS, Problem
 from quorate.service.requests import DEEPEST, read_json
 
@@ -92,6 +94,7 @@ HOSTILE_HEADERS = [
     ({"content-type": "application/x-www-form-urlencoded"}, "unsupported-media-type"),
     ({"content-type": "application/json; charset=utf-16"}, "unsupported-media-type"),
     ({"content-encoding": "gzip"}, "unsupported-media-type"),
+    ({"idempotency-key": ""}, "bad-idempotency-key"),
     ({"idempotency-key": "a b"}, "bad-idempotency-key"),
     ({"idempotency-key": "x" * 201}, "bad-idempotency-key"),
     ({"authorization": ""}, "key-missing"),
@@ -192,6 +195,25 @@ def test_a_row_is_read_as_the_tables_of_its_run_are_written():
     for wrong in ("1.5", "12.34,5", "soon"):
         with pytest.raises(Problem):
             read(dose=wrong)
+    assert row_schema(features)["properties"]["dose"]["type"] == ["number", "string", "null"]
+    assert "pattern" not in row_schema(features)["properties"]["dose"]  # whose notation is the owner's
+
+
+@pytest.mark.parametrize(
+    ("cell", "texts", "others"),
+    [(24.5, ("24.5", "-3", "+1e3"), ("24,5", "true", "x")), (True, ("true", "False", "0"), ("yes", "2", ""))],
+)
+def test_the_document_says_which_texts_a_number_and_a_truth_value_come_as(cell, texts, others):
+    features = Features.of(pl.DataFrame({"a": [cell, None]}))
+    [column], described = features.columns, row_schema(features)["properties"]["a"]
+    assert "string" in described["type"]
+    for text in texts:
+        assert re.search(described["pattern"], text)
+        assert column.cell(text, "/row/a") is not None
+    for text in others:
+        assert not re.search(described["pattern"], text)
+        with pytest.raises(Problem):
+            column.cell(text, "/row/a")
 
 
 @dataclass(frozen=True)
@@ -262,8 +284,7 @@ def refused_all(run, n, seed):
     run.post({"row": rows(1)[0]})
     before, statuses = (run.left, run.entries), Counter[int]()
     for request in requests(seed, n, tokens):
-        headers = {name: value for name, value in request.headers.items() if value}
-        told = run.http.request(request.method, request.path, content=request.body, headers=headers)
+        told = run.http.request(request.method, request.path, content=request.body, headers=request.headers)
         statuses[told.status_code] += 1
         assert 400 <= told.status_code < 500, (request, told.text)
         assert told.headers["content-type"] == "application/problem+json"

@@ -1,6 +1,8 @@
 """Many clients at once: one block, one charge a query, the cap to the answer; what a quota lets a key have; keys."""
 
 import asyncio
+import errno
+import json
 import os
 import shutil
 import stat
@@ -13,7 +15,7 @@ from threading import Barrier
 import pytest
 from tests.service.conftest import ensemble, rows, running
 
-from quorate.errors import InvalidParameter, LedgerBusy, LedgerIntegrityError, PreconditionFailed
+from quorate.errors import REMEDIES, InvalidParameter, LedgerBusy, LedgerIntegrityError, PreconditionFailed
 from quorate.ledger import Budget, Ledger
 from quorate.service import keys as module
 from quorate.service.keys import FILE, KeyFile
@@ -413,10 +415,53 @@ def test_what_makes_no_key(tmp_path):
     for name, scopes in (("a", ["write"]), ("a", []), ("", ["ask"]), ("a\nb", ["ask"])):
         with pytest.raises(InvalidParameter):
             keys.create(name, scopes)
+    for number in ({"quota": 2**63}, {"quota": -1}, {"days": 0}, {"days": 99_999_999_999}):
+        [(name, value)] = number.items()
+        with pytest.raises(InvalidParameter, match=rf"^{name} must be .* from \d to \d+, got {value}$"):
+            keys.create("a", ["ask"], **number)
+    assert keys.keys() == ()
+    keys.create("a", ["ask"], quota=2**63 - 1, days=module.MOST_DAYS)
     with pytest.raises(PreconditionFailed):
         keys.revoke("nobody")
-    with pytest.raises(PreconditionFailed):
-        KeyFile(tmp_path / "nowhere").create("a", ["ask"])
+    nowhere = KeyFile(tmp_path / "run" / "private")
+    for verb in (nowhere.keys, lambda: nowhere.create("a", ["ask"])):
+        with pytest.raises(PreconditionFailed, match=rf"there is no folder {tmp_path}/run/private; first: quorate run"):
+            verb()
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EIO])
+def test_what_keeps_a_key_from_being_made_is_said_as_it_is(tmp_path, monkeypatch, number):
+    def refuses(*_, **__):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(module.os, "open", refuses)
+    with pytest.raises(PreconditionFailed, match=errno.errorcode[number]) as refused:
+        KeyFile(tmp_path).create("a", ["ask"])
+    of_an_owner = number in (errno.EACCES, errno.EPERM)
+    assert ("it belongs to" in str(refused.value)) == of_an_owner
+    assert (REMEDIES[number] in str(refused.value)) == (not of_an_owner)
+
+
+@pytest.mark.default_cases(3)
+@pytest.mark.parametrize("name", sorted(module._FIELDS))
+def test_whatever_stands_in_a_field_of_a_key_it_is_a_key_or_damage_for_all_who_read_it(tmp_path, name):
+    token, key = KeyFile(tmp_path).create("a", ["ask"])
+    file = tmp_path / FILE
+    tree = json.loads(file.read_text())
+    later, odd = "2999-01-01T00:00:00Z", "2999-01-01T00:00:00+23:59"
+    whole = (0, 1, -1, 5.0, 2**63 - 1, 2**63, 10**400, float("nan"), True)
+    texts = ("", "ask", "2027-01-01", "2027-01-01T00:00", later, odd, "a\nb", "\ud800", "x" * 99, "ü" * 64, key.hash)
+    for value in (None, *whole, *texts, [], ["ask"], ["ask", 1], [["ask"]], {}, {"ask": 1}):
+        file.write_text(json.dumps({**tree, "keys": [{**tree["keys"][0], name: value}]}))
+        damaged = []
+        for read in (lambda keys: keys.keys(), lambda keys: keys.find(token)):
+            try:
+                read(KeyFile(tmp_path))
+                damaged.append(None)
+            except PreconditionFailed as refused:
+                damaged.append(str(refused))
+        assert damaged[0] == damaged[1], value
+        assert damaged[0] is None or (f"is damaged ({name} must be " in damaged[0] and key.hash not in damaged[0])
 
 
 def test_the_command_line_makes_lists_and_ends_keys(own_run, cli):

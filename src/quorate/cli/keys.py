@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from quorate.arguments import for_shell
-from quorate.cli.options import WholeAtLeast, as_json, in_question, print_json
+from quorate.cli.options import as_json, in_question, print_json, whole
 
 if TYPE_CHECKING:
     from quorate.service.keys import Key, KeyFile
@@ -32,8 +32,8 @@ def command() -> None:
     metavar="SCOPE",
     help="ask (for answers), read (budget, guarantee, page) or admin (metrics, and read); may be given again.",
 )
-@click.option("--days", type=WholeAtLeast(min=1), help="When it ends. [default: never]")
-@click.option("--quota", type=WholeAtLeast(min=0), help="Answers that may be charged for it. [default: all]")
+@click.option("--days", type=whole, help="When it ends. [default: never]")
+@click.option("--quota", type=whole, help="Answers that may be charged for it. [default: all]")
 @as_json
 def create(run: Path, name: str, scopes: tuple[str, ...], days: int | None, quota: int | None, as_json: bool) -> None:
     """Make a key and print it, this one time; its hash alone is kept."""

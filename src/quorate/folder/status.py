@@ -73,7 +73,7 @@ class RunStatus:
     """How far a run is. `stages`: whether each is done. `teachers_stored`: stored in parts, of which the last may be
     smaller; never more than the settings say. `votes_stored`: of how many teachers, where these are prompts or a
     command. `teachers`: how many there are to be, where the settings say it. `account`: None where there is no ledger,
-    or another process holds it.
+    or another process holds it, `held`: a run that is not finished yet, else such as a service.
     """
 
     run: Path
@@ -85,6 +85,7 @@ class RunStatus:
     teachers: int | None
     account: AccountStatus | None
     facts: Facts | None
+    held: bool = False
     to_plan: bool = False  # whether the planner compares what such a run could be, as quorate init says
 
     @property
@@ -92,6 +93,8 @@ class RunStatus:
         """Where it stands in words, with what is typed as it is typed."""
         if self.state is State.INTERRUPTED:
             return f"interrupted; quorate run {for_shell(self.run)} goes on"
+        if self.state is State.FINISHED and self.held:
+            return "finished; another process, such as a service, holds the ledger"
         return str(self.state)
 
     @property
@@ -101,6 +104,8 @@ class RunStatus:
         match self.state:
             case State.RUNNING:
                 return "wait for the process that holds the ledger"
+            case State.FINISHED if self.held:
+                return "ask the service for /v1/budget, or stop it, to see what is left"
             case State.FINISHED if report.exists():
                 export = None if self.facts is None else export_command(self.run, self.facts)
                 return f"open {report}" + ("" if export is None else f", or: {export}")
@@ -118,6 +123,7 @@ class RunStatus:
         return {
             "run": str(self.run),
             "state": str(self.state),
+            "held": self.held,
             "seeded": self.seeded,
             "stages": self.stages,
             "teachers_stored": self.teachers_stored,
@@ -159,6 +165,7 @@ def read_status(run: Path) -> RunStatus:
     return RunStatus(
         run=run,
         state=_state(busy=busy, finished=finished, begun=begun),
+        held=busy,
         seeded=settings.run.unsafe_noise_seed is not None,
         stages=stages,
         teachers_stored=teachers,
@@ -302,8 +309,8 @@ def _at_most_declared(stored: int, settings: Settings) -> int:
 
 
 def _state(*, busy: bool, finished: bool, begun: bool) -> State:
-    if busy:
-        return State.RUNNING
     if finished:
         return State.FINISHED
+    if busy:
+        return State.RUNNING
     return State.INTERRUPTED if begun else State.NOT_STARTED

@@ -23,12 +23,16 @@ def text(longest: int) -> Callable[[str, object], str]:
     return check
 
 
+LARGEST: Final = 2**63 - 1
+
+
 def whole(smallest: int) -> Callable[[str, object], int]:
     """Make a check: an integer, no boolean, not below ``smallest``; numpy integers are taken."""
 
     def check(name: str, value: object) -> int:
-        if isinstance(value, bool) or not isinstance(value, Integral) or not smallest <= int(value) < 2**63:
-            raise InvalidParameter(parameter=name, got=value, expected=f"an integer >= {smallest}")
+        if isinstance(value, bool) or not isinstance(value, Integral) or not smallest <= int(value) <= LARGEST:
+            expected = f"an integer from {smallest} to {LARGEST}"
+            raise InvalidParameter(parameter=name, got=value, expected=expected)
         return int(value)
 
     return check

@@ -216,9 +216,12 @@ class SqliteStore:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 raise LedgerBusy(BUSY.format(self.path)) from error
             if done == "opened" and _is_forbidden(error):
+                words, remedy = f"no permission to open the ledger {self.path}", "ask their owner"
+                if getattr(error, "errno", None) == errno.EROFS:
+                    words, remedy = f"the file system of the ledger {self.path} is read-only", "mount it for writing"
                 raise PreconditionFailed(
-                    f"no permission to open the ledger {self.path}: even to read it, its folder and files must be "
-                    "writable, for the lock; ask their owner, or open a copy of the folder"
+                    f"{words}: even to read it, its folder and files must be writable, for the lock; {remedy}, or open "
+                    "a copy of the folder"
                 ) from error
             raise LedgerIntegrityError(
                 f"the ledger could not be {done} ({reason_of(error)}); nothing is released until it is opened and "

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias, cast
@@ -17,6 +17,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from quorate.errors import LedgerBusy, LedgerIntegrityError
+from quorate.ledger.store import reason_of
 from quorate.service import openapi
 from quorate.service.dashboard import History, Page
 from quorate.service.features import Features
@@ -74,6 +75,7 @@ class Service:
         self.served, self.keys, self.settings, self.records = served, keys, settings, records
         self._limit = RateLimit(settings.requests_per_minute, clock=time.monotonic)
         self._request_keys = RequestKeys()
+        self._keys_failed: str | None = None
         self.threads: AnsweringThreads | None = None
 
     @property
@@ -97,9 +99,30 @@ class Service:
             self.records.event("stopped" if ended else "stopped in the middle of an answer")
 
     def _log_failure(self, error: BaseException) -> None:
-        """Log what went wrong: of the ledger's own errors their sentence, which holds no row; of others their kind."""
-        why = str(error) if isinstance(error, LedgerIntegrityError | LedgerBusy) else None
+        """Log what went wrong: of the ledger's own errors their sentence, which holds no row; of the machine's a code
+        and a sentence for it; of others their kind.
+        """
+        why = None
+        if isinstance(error, LedgerIntegrityError | LedgerBusy):
+            why = str(error)
+        elif isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno is not None):
+            why = reason_of(error)
         self.records.event("failed", kind=type(error).__name__, why=why)
+
+    @contextmanager
+    def _reading_keys(self) -> Iterator[None]:
+        """Log why the keys cannot be read: once for each reason, until they could be."""
+        why = None
+        try:
+            yield
+        except Problem as problem:
+            if problem.code == "keys-unreadable":
+                why = str(problem.__cause__)
+                if why != self._keys_failed:
+                    self.records.event("failed", kind=type(problem.__cause__).__name__, why=why)
+            raise
+        finally:
+            self._keys_failed = why
 
     # --- what the routes do ------------------------------------------------------------------------------------
 
@@ -185,7 +208,8 @@ class Service:
         if not (self.healthy and self.served.answers.in_place):
             return refusal(Problem("unhealthy"))
         try:
-            known_keys(self.keys)
+            with self._reading_keys():
+                known_keys(self.keys)
         except Problem as problem:
             return refusal(problem)
         return _json({"status": "ready"})
@@ -198,7 +222,8 @@ class Service:
         async def endpoint(request: Request) -> Response:
             client = None
             try:
-                key = key_of(request, self.keys, scope)
+                with self._reading_keys():
+                    key = key_of(request, self.keys, scope)
                 client = key.client
                 sent = await handler(request, key)
                 self.records.request(
@@ -267,7 +292,7 @@ def create_app(service: Service) -> FastAPI:
             _add(app, path, endpoint, summary, responses, method="POST", more=body)
         else:
             _add(app, path, endpoint, summary, responses)
-    ready = {**openapi.status_response("ready"), **openapi.problems("overloaded", "unhealthy")}
+    ready = {**openapi.status_response("ready"), **openapi.problems("overloaded", "keys-unreadable", "unhealthy")}
     _add(app, "/livez", service.live, "Whether the process answers.", openapi.status_response("live"), needs_key=False)
     _add(app, "/readyz", service.ready, "Whether it would answer a question.", ready, needs_key=False)
     described = _described(app)
@@ -294,7 +319,7 @@ def _add(
         summary=summary,
         operation_id=path.strip("/").replace("/", "_") or "page",
         response_class=Response,
-        responses=responses,
+        responses={**responses, **openapi.problems("method-not-allowed")},
         openapi_extra={**more, **security},
     )
 

@@ -62,6 +62,13 @@ class Column:
         """Whether the pool writes the numbers of this column as texts."""
         return self.kind == "number" and self.reader is not None and self.reader.families[self.name] == "text"
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether a text says a number as programs write it, with a point, and not in a notation of the run's files."""
+        kinds = None if self.reader is None else self.reader.kinds
+        declared = kinds is None or kinds.dialect.declares_numbers or self.name in kinds.commas
+        return not (declared or self.is_written)
+
     def cell(self, value: Any, place: str) -> Any:
         """Return one cell, as a number, a truth value, a text or None, or refuse it."""
         if self.nullable and (value is None or (self.reader is not None and self.reader.is_missing(value))):

@@ -6,6 +6,7 @@ length cannot be guessed, so that its SHA-256 hash tells nothing of it.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hmac
 import json
@@ -14,7 +15,7 @@ import pwd
 import re
 import secrets
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -22,7 +23,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
-from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.arguments import count, for_shell
+from quorate.errors import REMEDIES, InvalidParameter, PreconditionFailed, naming
+from quorate.ledger.fields import matching, optional, text, whole
 from quorate.ledger.ledger_files import keep_owner
 from quorate.ledger.store import reason_of
 from quorate.release.keys import write_atomically
@@ -32,11 +35,40 @@ SCOPES: Final[tuple[Scope, ...]] = ("ask", "read", "admin")
 
 SECRET_BYTES: Final = 32
 FILE: Final = "service-keys.json"
+MOST_DAYS: Final = 1_000_000
 
 _FORMAT = "quorate service keys 1"
 _TOKEN = re.compile(r"quorate_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 _LONGEST = 1 << 24  # bytes of all keys: fifty thousand of them
 _NOBODY = "0" * 64  # what an unknown key's hash is compared with, so that it takes as long as a known one's
+
+
+def _scopes(name: str, value: object) -> tuple[Scope, ...]:
+    given = value if isinstance(value, list | tuple) else ()
+    if not given or any(scope not in SCOPES for scope in given):
+        raise InvalidParameter(parameter=name, got=value, expected=f"one or more of {', '.join(SCOPES)}")
+    return tuple(scope for scope in SCOPES if scope in given)
+
+
+def _moment(name: str, value: object) -> str:
+    written = text(40)(name, value)
+    with suppress(ValueError):
+        if datetime.fromisoformat(written).tzinfo is not None:
+            return written
+    raise InvalidParameter(f"{name} must be a day and a time with its zone, such as 2027-01-01T00:00:00+00:00")
+
+
+# What each field of a key must be, where a hand has changed the file; no refusal quotes the hash.
+_FIELDS: Final[Mapping[str, Callable[[str, object], object]]] = {
+    "id": matching(re.compile("[0-9a-f]{12}"), "twelve hexadecimal digits"),
+    "name": text(80),
+    "scopes": _scopes,
+    "hash": matching(re.compile("[0-9a-f]{64}"), "64 hexadecimal digits"),
+    "created": _moment,
+    "expires": optional(_moment),
+    "revoked": optional(_moment),
+    "quota": optional(whole(0)),  # as the ledger takes it
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,6 +87,10 @@ class Key:
     expires: str | None = None
     revoked: str | None = None
     quota: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, check in _FIELDS.items():
+            check(name, getattr(self, name))
 
     @property
     def client(self) -> str:
@@ -107,24 +143,18 @@ class KeyFile:
     ) -> tuple[str, Key]:
         """Make a key; return the token, which is kept nowhere, and what is known of it.
 
-        Raises InvalidParameter if a scope is none, or the name is not one short line.
+        Raises InvalidParameter if a scope is none, the name is not one short line, or a number is out of range.
         """
-        unknown = [scope for scope in scopes if scope not in SCOPES]
-        if unknown or not scopes:
-            raise InvalidParameter(
-                f"scope must be one or more of {', '.join(SCOPES)}, got {', '.join(unknown) or 'none'}"
-            )
-        if not name.isprintable() or not 0 < len(name) <= 80:
-            raise InvalidParameter("name must be 1 to 80 printable characters: whose key it is")
         now = self._clock().astimezone(UTC)
+        lifetime = None if days is None else timedelta(count("days", days, at_least=1, at_most=MOST_DAYS))
         secret = secrets.token_urlsafe(SECRET_BYTES)
         key = Key(
             id=secrets.token_hex(6),
             name=name,
-            scopes=tuple(scope for scope in SCOPES if scope in scopes),
+            scopes=_scopes("scopes", list(scopes)),
             hash=sha256(secret.encode()).hexdigest(),
             created=now.isoformat(timespec="seconds"),
-            expires=None if days is None else (now + timedelta(days=days)).isoformat(timespec="seconds"),
+            expires=None if lifetime is None else (now + lifetime).isoformat(timespec="seconds"),
             quota=quota,
         )
         with self._changing():
@@ -148,8 +178,7 @@ class KeyFile:
     @contextmanager
     def _changing(self) -> Iterator[None]:
         """Hold the keys while they are changed: two commands at once lose nothing of each other."""
-        if not self._path.parent.is_dir():
-            raise PreconditionFailed(f"there is no folder {self._path.parent}; first: quorate run")
+        self._refuse_no_folder()
         with _readable(self._path.parent):
             lock = os.open(self._path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         try:
@@ -164,13 +193,20 @@ class KeyFile:
         finally:
             os.close(lock)
 
+    def _refuse_no_folder(self) -> None:
+        if not self._path.parent.is_dir():
+            raise PreconditionFailed(
+                f"there is no folder {self._path.parent}; first: quorate run {for_shell(self._path.parent.parent)}"
+            )
+
     def _refresh(self) -> None:
         try:
             with _readable(self._path):
                 status = self._path.stat()
         except FileNotFoundError:
-            if self._seen is not None or not self._path.parent.is_dir():
+            if self._seen is not None:
                 raise PreconditionFailed(f"{self._path} was removed; restore it, or make new keys") from None
+            self._refuse_no_folder()
             self._keys = {}
             return
         version = (status.st_mtime_ns, status.st_ino, status.st_size)
@@ -181,21 +217,23 @@ class KeyFile:
 
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
-    """Turn what keeps a file of the keys from being opened into a line that names it and its owner."""
+    """Turn what keeps a file of the keys from being opened into a line that names it, and who may open it."""
     try:
         yield
     except FileNotFoundError:
         raise
     except OSError as error:
+        words = f"{path} cannot be used ({reason_of(error)})"
+        if error.errno not in (errno.EACCES, errno.EPERM):
+            remedy = REMEDIES.get(error.errno or 0, "mend that")
+            raise PreconditionFailed(f"{words}; {remedy}, then try again") from error
         with suppress(OSError, KeyError):
             owner = pwd.getpwuid(path.stat().st_uid).pw_name
             raise PreconditionFailed(
-                f"{path} cannot be used ({reason_of(error)}); it belongs to {owner}: run this as that user (sudo -u "
-                f"{owner}), or give the file to who serves the run (chown)"
+                f"{words}; it belongs to {owner}: run this as that user (sudo -u {owner}), or give the file to who "
+                "serves the run (chown)"
             ) from error
-        raise PreconditionFailed(
-            f"{path} cannot be used ({reason_of(error)}); run this as who owns the run's folder"
-        ) from error
+        raise PreconditionFailed(f"{words}; run this as who owns the run's folder") from error
 
 
 def _read(path: Path) -> dict[str, Key]:
@@ -205,10 +243,13 @@ def _read(path: Path) -> dict[str, Key]:
         tree = json.loads(content)
         if tree["format"] != _FORMAT:
             raise ValueError  # noqa: TRY301
-        keys = [Key(**{**key, "scopes": tuple(key["scopes"])}) for key in tree["keys"]]
-    except (ValueError, KeyError, TypeError, RecursionError):
+        with naming({name: name for name in _FIELDS}):  # as the file has them, and no option
+            keys = [Key(**{**key, "scopes": _scopes("scopes", key["scopes"])}) for key in tree["keys"]]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        said = str(error).partition(", got ")[0]  # what it got may be a key that was pasted into the wrong place
+        what = f" ({said})" if isinstance(error, InvalidParameter) else ""
         raise PreconditionFailed(
-            f"{path} is damaged; restore it from a backup, or delete it and make new keys"
+            f"{path} is damaged{what}; restore it from a backup, or delete it and make new keys"
         ) from None
     return {key.id: key for key in keys}
 

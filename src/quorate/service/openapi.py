@@ -9,17 +9,23 @@ from quorate.service.features import LARGEST, CellKind, Column, Features
 from quorate.service.problems import MEDIA_TYPE, PROBLEMS, RETRY_AFTER, Problem
 
 #: What may become of any request that needs a key.
-OF_ANY_KEY: Final = ("key-missing", "key-refused", "scope-missing", "internal-error", "overloaded", "unhealthy")
+OF_ANY_KEY: Final = (
+    *("key-missing", "key-refused", "scope-missing", "internal-error", "overloaded", "keys-unreadable", "unhealthy"),
+)
 OF_A_QUESTION: Final = tuple(code for code in PROBLEMS if code not in ("not-found", "method-not-allowed", *OF_ANY_KEY))
 
 _TYPES: Final[dict[CellKind, tuple[str, ...]]] = {
-    "number": ("number",),
+    "number": ("number", "string"),
     "date": ("string",),
     "time": ("string",),
     "duration": ("number", "string"),
-    "truth": ("boolean",),
+    "truth": ("boolean", "string"),
     "text": ("string",),
     "missing": ("null",),
+}
+_PATTERNS: Final[dict[CellKind, str]] = {
+    "number": "^[+-]?[0-9]{1,99}([.][0-9]{1,99})?([eE][+-]?[0-9])?$",
+    "truth": "^([Tt]rue|TRUE|[Ff]alse|FALSE|0|1)$",
 }
 _BOUNDS: Final = {"minimum": -LARGEST, "maximum": LARGEST}
 _DETAILS: Final = {
@@ -162,10 +168,15 @@ def label_request(features: Features, max_rows: int) -> dict[str, Any]:
     }
 
 
-def _types(column: Column) -> Any:
-    """Return what JSON has in a column: numbers that the pool writes as texts come as either."""
-    types = [*["string"] * column.is_written, *_TYPES[column.kind], *["null"] * column.nullable]
-    return types if len(types) > 1 else types[0]
+def _cell(column: Column) -> dict[str, Any]:
+    """Return what JSON has in a named column: a number or a truth value comes as a text of the run's files, too."""
+    types = [*_TYPES[column.kind], *["null"] * column.nullable]
+    pattern = None if column.kind == "number" and not column.is_plain else _PATTERNS.get(column.kind)
+    return {
+        "type": types if len(types) > 1 else types[0],
+        **(_BOUNDS if column.kind == "number" else {}),
+        **({} if pattern is None else {"pattern": pattern}),  # of texts
+    }
 
 
 def row_schema(features: Features) -> dict[str, Any]:
@@ -181,13 +192,7 @@ def row_schema(features: Features) -> dict[str, Any]:
         "type": "object",
         "required": [column.name for column in features.columns if column.is_needed],
         "additionalProperties": False,
-        "properties": {
-            column.name: {
-                "type": _types(column),
-                **(_BOUNDS if column.kind == "number" else {}),
-            }
-            for column in features.columns
-        },
+        "properties": {column.name: _cell(column) for column in features.columns},
     }
 
 

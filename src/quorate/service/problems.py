@@ -52,6 +52,7 @@ PROBLEMS: Final[dict[str, ProblemType]] = {
     "mechanism-failed": ProblemType(500, "The mechanism failed; the answers of this request count as given."),
     "overloaded": ProblemType(503, "Too many requests wait; try again."),
     "teachers-silent": ProblemType(503, "The endpoint that the teachers ask does not answer."),
+    "keys-unreadable": ProblemType(503, "The keys cannot be read; the service goes on as soon as they can be."),
     "unhealthy": ProblemType(503, "The ledger failed; nothing is answered until the service is started and verified."),
     "stopping": ProblemType(503, "The service is stopping."),
 }

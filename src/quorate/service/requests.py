@@ -115,7 +115,7 @@ def key_of(request: Request, keys: KeyFile, scope: Scope) -> Key:
 def known_keys(keys: KeyFile, read: Callable[[], Key | None] = lambda: None) -> Key | None:
     """Return what `read` finds among the keys, which are read anew where they were changed.
 
-    Raises Problem if they cannot be read.
+    Raises Problem if they cannot be read; its cause says why.
     """
     try:
         keys.keys()
@@ -123,7 +123,7 @@ def known_keys(keys: KeyFile, read: Callable[[], Key | None] = lambda: None) -> 
     except PreconditionFailed as failure:
         if failure.__cause__ is not None and is_shortage(failure.__cause__):
             raise Problem("overloaded") from None
-        raise Problem("unhealthy", "the keys cannot be read; see private/ in the folder of the run") from None
+        raise Problem("keys-unreadable", "nothing was charged; the log says why") from failure
 
 
 def _password(credentials: str) -> str:

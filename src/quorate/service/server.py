@@ -31,7 +31,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from quorate.errors import PreconditionFailed
+from quorate.errors import REMEDIES, PreconditionFailed
+from quorate.ledger.store import reason_of
 from quorate.service.app import Service, create_app
 from quorate.service.records import Records
 from quorate.service.settings import ServiceSettings
@@ -249,6 +250,13 @@ def check_certificate(settings: ServiceSettings) -> None:
     """
     if settings.tls_cert is None or settings.tls_key is None:
         return
+    for name, path in (("tls_cert", settings.tls_cert), ("tls_key", settings.tls_key)):
+        try:
+            path.open("rb").close()
+        except OSError as error:
+            raise PreconditionFailed(
+                f"{name} {path} cannot be used ({reason_of(error)}); {REMEDIES.get(error.errno or 0, 'mend that')}"
+            ) from None
     try:
         ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(
             settings.tls_cert, settings.tls_key, password=lambda: ""
