@@ -13,7 +13,6 @@ from quorate.accounting import (
     Composed,
     DiscreteGaussian,
     DiscreteLaplace,
-    Event,
     Gaussian,
     GridGaussian,
     Parallel,
@@ -23,7 +22,7 @@ from quorate.accounting import (
     to_json,
 )
 from quorate.accounting.event import KINDS
-from quorate.errors import InvalidParameter, UnsupportedEvent
+from quorate.errors import InvalidParameter
 
 BAD_NUMBERS = [float("nan"), float("inf"), -float("inf"), "1", True, np.True_, None, 1 + 1j, 10**400, [1.0]]
 

@@ -154,7 +154,7 @@ def test_an_unknown_event_is_an_error_and_never_free():
 
     for price in (lambda e: epsilon(e, DELTA), lambda e: delta(e, 1.0), lambda e: rdp(e, [2.0]), zcdp, to_json):
         for event in (Home(), Composed((PureDP(1), Home()))):
-            with pytest.raises(UnsupportedEvent, match="Home .*register_event"):
+            with pytest.raises(UnsupportedEvent, match=r"Home .*register_event"):
                 price(event)
         for none in ("x", None, [PureDP(1)], PureDP):
             with pytest.raises(InvalidParameter, match=f"event must be an Event, got {type(none).__name__}"):
