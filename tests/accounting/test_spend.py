@@ -28,6 +28,7 @@ from quorate.accounting import (
     rdp,
     sampler_delta,
     to_json,
+    zcdp,
 )
 from quorate.accounting.calibration import DRAWS_PER_ANSWER
 from quorate.accounting.renyi import epsilon_of_curve, rdp_rule
@@ -151,11 +152,13 @@ def test_an_unknown_event_is_an_error_and_never_free():
     class Home(Event):
         pass
 
-    for price in (lambda e: epsilon(e, DELTA), lambda e: delta(e, 1.0), lambda e: rdp(e, [2.0])):
-        with pytest.raises(UnsupportedEvent, match="Home"):
-            price(Home())
-        with pytest.raises(UnsupportedEvent, match="Home"):
-            price(Composed((PureDP(1), Home())))
+    for price in (lambda e: epsilon(e, DELTA), lambda e: delta(e, 1.0), lambda e: rdp(e, [2.0]), zcdp, to_json):
+        for event in (Home(), Composed((PureDP(1), Home()))):
+            with pytest.raises(UnsupportedEvent, match=r"Home .*register_event"):
+                price(event)
+        for none in ("x", None, [PureDP(1)], PureDP):
+            with pytest.raises(InvalidParameter, match=f"event must be an Event, got {type(none).__name__}"):
+                price(none)
 
 
 def test_gaussian_noise_has_no_epsilon_at_delta_zero():

@@ -130,6 +130,11 @@ def test_a_number_that_is_none_is_told_in_words(cli, typed, told):
     assert cli.refused(2, *typed).splitlines()[-1].endswith(told)
 
 
+@pytest.mark.parametrize("name", ["mnist", "writers", "table4"])
+def test_a_line_that_an_experiment_does_not_have_is_told_by_its_option(cli, name):
+    assert "--method must be one of" in cli.refused(2, "reproduce", name, "--method", "bar")
+
+
 @pytest.mark.parametrize(
     ("typed", "told"),
     [

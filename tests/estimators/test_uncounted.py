@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from joblib import Parallel, delayed
+from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 
@@ -22,7 +23,7 @@ from quorate import (
     QuorateWarning,
     SubsampleAggregate,
 )
-from quorate.errors import InvalidParameter, LedgerMismatch
+from quorate.errors import InvalidParameter, LedgerMismatch, PreconditionFailed
 from quorate.learners import AgnosticPrediction, ExponentialLearner
 from quorate.learners.concepts import Thresholds
 from quorate.release.session import FOLDS, UncountedFits
@@ -59,6 +60,10 @@ def prediction(**how):
     return AgnosticPrediction(concepts=BITS, epsilon=2.0, alpha=0.3, beta=0.1, n_queries=2, **how)
 
 
+def thresholds(**how):
+    return ExponentialLearner(concepts=BITS, epsilon=0.25, **how)
+
+
 def on_the_line(learner):
     return learner.fit(LINE, (LINE[:, 0] > 7).astype(int))
 
@@ -69,7 +74,7 @@ FITS = {  # a fit, and its ε and δ
     "PrivateLogisticRegression": (lambda **how: direct(**how).fit(X, Y, public=POOL), 1.0, 1e-5),
     "SubsampleAggregate": (lambda **how: shards(**how).fit(X), 4.0, 1e-5),
     "ExponentialLearner": (
-        lambda **how: on_the_line(ExponentialLearner(concepts=BITS, epsilon=0.25, **how)), 0.25, 0.0,
+        lambda **how: on_the_line(thresholds(**how)), 0.25, 0.0,
     ),
     "AgnosticPrediction": (lambda **how: on_the_line(prediction(**how)), 2.0, 0.0),
 }  # fmt: skip
@@ -134,6 +139,27 @@ def test_a_cross_validation_or_a_search_is_refused_before_anything_is_charged(ki
     with warnings.catch_warnings():
         warnings.simplefilter("error", PrivacyWarning)
         classifier().fit(X, Y, public=POOL)  # the first fit of this process
+
+
+@pytest.mark.default_cases(1)
+@pytest.mark.heavy_cases(3)  # each kind, here and in workers
+@pytest.mark.parametrize("n_jobs", [2, 1])
+@pytest.mark.parametrize("make", [classifier, thresholds], ids=["classifier", "learner"])
+def test_folds_of_an_open_ledger_are_refused_before_a_worker_is_asked_to_take_it(make, n_jobs):
+    with Ledger(budget=Budget(9.0, 1e-3)) as ledger:
+        before = ledger.left
+        attempts = (
+            lambda: cross_val_score(make(ledger=ledger), LINE, LINE[:, 0] > 7, cv=2, n_jobs=n_jobs),
+            lambda: GridSearchCV(make(ledger=ledger), {"epsilon": [0.5]}, cv=2, n_jobs=n_jobs).fit(
+                LINE, LINE[:, 0] > 7
+            ),
+        )
+        for attempt in attempts:
+            with pytest.raises(PreconditionFailed) as refused:
+                attempt()
+            assert str(refused.value) == FOLDS
+        assert ledger.left == before
+        assert clone(make(ledger=ledger)).ledger is ledger  # not in a fold
 
 
 def test_a_fit_in_a_worker_process_says_that_it_does_not_see_the_others(monkeypatch):

@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy.sparse import csr_array
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -101,6 +102,7 @@ class Plain(NoFit):
 
 
 DIRECT = PrivateLogisticRegression(classes=[0, 1], **BUDGET)
+NUMBER = PrivateRegressor(target_range=(-3, 3), method="votes", **BUDGET)
 SHARDS = {**BUDGET, "n_shards": 60, "cutoff": 1, "n_queries": 2, "n_jobs": 1}
 
 # What a fit is given in place of what is sound, and what the line has to say: cause, what was got, what to do.
@@ -227,13 +229,42 @@ def fitted_with(changes):
 
 def labels_alone_with(changes):
     given = {"classes": [0, 1], **BUDGET, "n_teachers": 10, "allow_hopeless": True, "n_jobs": 1, **changes}
-    labels = given.pop("y", Y)
-    return lambda place: LabelPrivateClassifier(**given, ledger=place.ledger).fit(X, labels)
+    labels, rows = given.pop("y", Y), given.pop("X", X)
+    return lambda place: LabelPrivateClassifier(**given, ledger=place.ledger).fit(rows, labels)
+
+
+# Rows that labels alone are of, at fit and at predict: no line repeats a value of them.
+TABLES = {
+    "one column": (X[:, 0], ("got one row or one column", "X.reshape(-1, 1)")),
+    "three dimensions": (X[:, :, None], ("expected a 2-D table, got an array of 3 dimensions",)),
+    "no rows": (X[:0], ("0 sample(s)", "a minimum of 1 is required")),
+    "a missing value": (GAPS, ("Input contains NaN in column 1, which this LabelPrivateClassifier", "fill them")),
+    "infinity": (np.where(np.isnan(GAPS), np.inf, GAPS), ("Input contains infinity in column 1; expected finite",)),
+}
 
 
 # All else that is done, and what the line has to say.
 WRONG = {
     **{name: (fitted_with(changes), said) for name, (changes, said) in FITS.items()},
+    **{
+        f"images beside a 2-D pool, {name}": (
+            lambda p, fit=fit: fit(p, X[:, :, None]),
+            (DataRefused, "X: got an array of 3 dimensions, as images are", "images to PublicPool too"),
+        )
+        for name, fit in {
+            "votes": lambda p, rows: p.fit(X=rows),
+            "directly": lambda p, rows: DIRECT.fit(rows, Y, public=PUBLIC),
+            "of a number": lambda p, rows: NUMBER.fit(rows, X[:, 0], public=PUBLIC),
+        }.items()
+    },
+    "an argument of nothing": (
+        lambda p: PrivateClassifier(foo=1),
+        ("no argument 'foo'; help(PrivateClassifier) says which it has",),
+    ),
+    "a table of nothing": (
+        lambda p: p.done.fit(X, Y, foo=1),
+        ("no argument 'foo'; it takes X, y, public, groups and schema",),
+    ),
     "classes forgotten": (lambda p: PrivateClassifier(**BUDGET).fit(X, Y, public=PUBLIC), ("classes= is required",)),
     "epsilon forgotten": (
         lambda p: PrivateClassifier(classes=[0, 1]).fit(X, Y, public=PUBLIC),
@@ -398,6 +429,7 @@ WRONG = {
             "other classes": ({"classes": [0, 2]}, (DataRefused, "a label outside classes")),
             "one class": ({"classes": "public", "y": np.zeros_like(Y)}, (ValueError, "class")),
             "more teachers than labels": ({"n_teachers": N + 1}, ("at most 300, the number of labels",)),
+            **{f"{name} in X": ({"X": rows}, (DataRefused, *said)) for name, (rows, said) in TABLES.items()},
             "priors of three classes": ({"classes": [0, 1, 2], "prior_matching": True}, ("two classes",)),
             "more queries than rows": ({"queries": N + 1}, ("queries",)),
         }.items()
@@ -413,8 +445,14 @@ def others():
     pool, texts = PublicPool(texts[N:]), texts[:N]
     direct = {"classes": [0, 1], **BUDGET, "n_records": N, "rounds": 2}
     labels = LabelPrivateClassifier(classes=[0, 1], **BUDGET, n_teachers=10, queries=40, n_jobs=1)
+    numbers = {"target_range": (-3, 3), **BUDGET, "n_records": N, "n_jobs": 1}
     return {
         "direct": PrivateLogisticRegression(**direct).fit(X, Y, public=PUBLIC),
+        "number": PrivateRegressor(**numbers).fit(X, X[:, 0], public=PUBLIC),
+        "voted number": PrivateRegressor(**numbers, method="votes").fit(X, X[:, 0], public=PUBLIC),
+        "voted": classifier(teacher=None, student=LogisticRegression(), queries=40).fit(X, Y, public=PUBLIC),
+        "voted frame": classifier(teacher=GaussianNB(), queries=40).fit(FRAME, Y, public=PublicPool(FRAMED)),
+        "takes gaps": classifier(student=HistGradientBoostingClassifier(), queries=40).fit(X, Y, public=PUBLIC),
         "frame": PrivateLogisticRegression(**direct).fit(FRAME, Y, public=PublicPool(FRAMED)),
         "labels": labels.fit(X, Y),
         "texts": PrivateLogisticRegression(**direct).fit(texts, Y, public=pool),
@@ -450,6 +488,59 @@ def test_what_is_asked_in_another_shape_than_the_fit_is_said_in_one_line(name, r
         assert "\n" not in line
     if "texts" in name:  # one text is a list of one
         assert others[name].predict(["a good film"]).shape == (1,)
+
+
+GAPS_OF = {
+    "direct": ("column 1, which this PrivateLogisticRegression cannot take", "fill them"),
+    "number": ("column 1, which this PrivateRegressor cannot take", "fill them"),
+    "voted number": ("column 1, which this PrivateRegressor cannot take", "fill them"),
+    "voted": ("column 1, which the student LogisticRegression cannot take", "fill or drop"),
+    "voted frame": ("column 'b', which the student LogisticRegression cannot take", "fill or drop"),
+    "labels": TABLES["a missing value"][1],
+    "frame": None,
+    "takes gaps": None,
+}
+ACTS = (
+    "predict",
+    "predict_proba",
+    "predict_log_proba",
+    "decision_function",
+    "score",
+    "predict_set",
+    "predict_interval",
+)
+
+
+@pytest.mark.heavy
+@pytest.mark.several_fits
+@pytest.mark.parametrize(("name", "said"), GAPS_OF.items(), ids=GAPS_OF)
+def test_a_gap_is_refused_in_one_line_at_predict_where_the_model_takes_none(name, said, others):
+    model = others[name]
+    rows = pl.DataFrame(GAPS, schema=NAMES) if "frame" in name else GAPS
+    for act in ACTS:
+        if not hasattr(model, act):
+            continue
+        ask = getattr(model, act)
+        if said is None and "set" not in act:
+            ask(rows, Y) if act == "score" else ask(rows)
+        elif said is not None:
+            with pytest.raises(DataRefused) as refused:
+                ask(rows, Y) if act == "score" else ask(rows)
+            line = str(refused.value)
+            assert [each for each in ("X: Input contains NaN in", *said) if each not in line] == [], line
+            assert "\n" not in line
+
+
+@pytest.mark.heavy
+@pytest.mark.several_fits
+@pytest.mark.parametrize(("rows", "said"), TABLES.values(), ids=TABLES)
+def test_labels_alone_say_of_rows_what_is_wrong_at_predict(rows, said, others):
+    for act in ("predict", "predict_proba"):
+        with pytest.raises(DataRefused) as refused:
+            getattr(others["labels"], act)(rows)
+        line = str(refused.value)
+        assert [each for each in said if each not in line] == [], line
+        assert "\n" not in line
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from quorate.experiments.sources import (
     LabelledTable,
     a9a,
     file_of,
+    folder_of_files,
     idx,
     imdb,
     mnist,
@@ -102,10 +103,17 @@ def test_real_sim_is_read_from_a_users_file(tmp_path):
         real_sim(path)
 
 
-def test_a_missing_or_broken_file_is_told_in_one_line(tmp_path):
+def test_a_missing_or_broken_file_is_told_in_one_line(tmp_path, monkeypatch):
     with pytest.raises(PreconditionFailed, match="QUORATE_DATA") as refusal:
         file_of(tmp_path, "imdb/imdb_counts.npz")
     assert "\n" not in str(refusal.value)
+    monkeypatch.delenv("QUORATE_DATA", raising=False)
+    with pytest.raises(PreconditionFailed, match="--files or QUORATE_DATA") as refusal:
+        folder_of_files()
+    assert "\n" not in str(refusal.value)
+    monkeypatch.setenv("QUORATE_DATA", str(tmp_path))
+    assert folder_of_files() == tmp_path
+    assert folder_of_files(tmp_path / "given") == tmp_path / "given"
     for content in (b"\x00\x00\x08\x01\x00\x00\x00\x05ab", b"\x00\x00\x0d\x01\x00\x00\x00\x01a", b"ab"):
         (tmp_path / "broken.gz").write_bytes(gzip.compress(content))
         with pytest.raises(DataRefused, match="idx"):

@@ -458,7 +458,7 @@ def test_audits_take_quorates_own_by_name_and_ask_for_its_noise(cli):
         (f"{NAME}:Odd", "no task fills in the field 'weather'"),
         (f"{NAME}:Asking", "Asking needs depth"),
         (f"{NAME}:Unregistered", "mechanism Unregistered: its price is no event that a ledger can store"),
-        (f"{NAME}:Priceless", "mechanism Priceless: event must be an event, got float"),
+        (f"{NAME}:Priceless", "mechanism Priceless: event must be an Event, got float"),
         (f"{NAME}:Private", "gives two answers to the same votes with the same noise"),
         (f"{NAME}:Silent", "draws nothing from the noise it is given"),
         (f"{NAME}:Wide", "answers what stands for no class; each answer must be a class from 0 to 1"),

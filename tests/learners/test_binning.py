@@ -72,6 +72,8 @@ def test_what_is_no_cut_is_refused():
     for cuts in ({}, None, {"age": ()}, {"age": (2, 1)}, {"age": (1, 1)}, {"job": ("a", "a")}, {"a": "ab"}):
         with pytest.raises(InvalidParameter, match="cuts"):
             Binning(cuts).fit()
+    with pytest.raises(InvalidParameter, match=r"got \[40\.0, 20\.0\]; write 20, 40"):
+        Binning({"age": (40.0, 20.0)}).fit()
     for texts in (("1", "1.0"), ("true", "1"), ("", "a"), ("nan", "a"), ("a", " a")):  # one value, or none
         with pytest.raises(InvalidParameter, match="distinct texts"):
             Binning({"code": texts}).fit()

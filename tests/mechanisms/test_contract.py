@@ -95,6 +95,12 @@ def votes(n_queries: int, n_classes: int, n_teachers: int = K, seed: int = 0) ->
     return rng.multinomial(n_teachers, sharp).astype(np.int64)
 
 
+def question(mechanism: Mechanism) -> np.ndarray:
+    """Return what teachers say of one query; of a stream, a stream of one."""
+    row = np.full((1, K), 0.9) if mechanism.takes == "scores" else votes(1, widths_of(mechanism)[0])
+    return row if isinstance(mechanism, StreamMechanism) else row[0]
+
+
 def singles(mechanism: QueryMechanism, counts: np.ndarray, noise: Any) -> np.ndarray:
     """Answer row by row."""
     each = [mechanism.release(row, noise) for row in counts]
@@ -125,9 +131,18 @@ class TestPrice:
     @pytest.mark.default_cases(4)
     def test_does_not_depend_on_what_was_released(self, mechanism):
         before = mechanism.event
-        row = np.full((1, K), 0.9) if mechanism.takes == "scores" else votes(1, widths_of(mechanism)[0])
-        mechanism.release(row if isinstance(mechanism, StreamMechanism) else row[0], OSNoise())
+        mechanism.release(question(mechanism), OSNoise())
         assert mechanism.event == before
+
+    @pytest.mark.default_cases(4)
+    def test_is_not_for_what_is_no_source_of_noise(self, mechanism):
+        for other in (np.random.default_rng(0), None, 0):
+            said = f"noise must be a NoiseSource, got {type(other).__name__}; pass OSNoise"
+            with pytest.raises(InvalidParameter, match=said):
+                mechanism.release(question(mechanism), other)
+            if isinstance(mechanism, StreamMechanism):
+                with pytest.raises(InvalidParameter, match=said):
+                    mechanism.init(other)
 
     @pytest.mark.default_cases(3)
     def test_of_a_schedule_covers_every_answer(self, mechanism):

@@ -1,5 +1,6 @@
 """What can answer nothing is refused, what is a waste is said before it is paid for, what is sound is let be."""
 
+import re
 from functools import cache
 
 import numpy as np
@@ -110,6 +111,17 @@ def test_the_noise_that_drowns_a_unanimous_vote_lies_where_the_mean_says():
         right = ((unanimous > 37.5).mean() + (tie < 37.5).mean()) / 2
         assert found.applies is drowned
         assert bool(right < 0.75) is drowned
+
+
+@pytest.mark.parametrize("asked", [{"n_records": 3_000}, {"n_records": None}])
+def test_teachers_that_are_too_few_are_named_with_the_number_that_would_do(asked):
+    facts = PublicFacts(**{**MUSHROOM, **asked})
+    [found] = [each for each in recipe(facts, n_teachers=1).considered if each.code == NOTHING_CAN_BE_ANSWERED]
+    enough = int(re.search(r"spent\. Take n_teachers=(\d+) or more, raise epsilon", found.words)[1])
+    for n_teachers in (enough - 1, enough):
+        assert applies(recipe(facts, n_teachers=n_teachers)) is (n_teachers < enough)
+    [found] = recipe(PublicFacts(**{**MUSHROOM, **asked, "epsilon": 1e-4}), n_teachers=1).considered[:1]
+    assert "n_teachers" not in found.words  # however many there are
 
 
 @pytest.mark.parametrize("n_teachers", [250, 2_000])

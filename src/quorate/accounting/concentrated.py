@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import singledispatch
 from math import fsum, inf, log, nextafter, sqrt, ulp
 
-from quorate.accounting.event import Event
+from quorate.accounting.event import Event, unsupported
 from quorate.accounting.events import (
     ApproxDP,
     Composed,
@@ -41,14 +41,14 @@ def zcdp(event: Event) -> float:
     ------
     UnsupportedEvent
         For :class:`ApproxDP` with δ > 0, which has no finite ρ, and for kinds without a rule
-        (add one with ``@zcdp.register``).
+        (:func:`register_event` gives them one).
 
     Examples
     --------
     >>> zcdp(Repeated(DiscreteGaussian(40, 1), 32)) <= 0.01 * (1 + 1e-12)
     True
     """
-    raise UnsupportedEvent(f"event of type {type(event).__name__} has no zCDP rule; add one with @zcdp.register")
+    raise unsupported(event, "zCDP rule")
 
 
 @zcdp.register

@@ -110,11 +110,18 @@ def kind_of(event: Event) -> str:
     """Return the name that the JSON of an event has; UnsupportedEvent where its kind has no published JSON."""
     kind = _NAMES.get(type(event))
     if kind is None:
-        raise UnsupportedEvent(
-            f"event of type {type(event).__name__} has no JSON",
-            advice="use a published kind of event, or register_event",
-        )
+        raise unsupported(event, "JSON")
     return kind
+
+
+def unsupported(event: object, lacks: str) -> InvalidParameter:
+    """Return what is said of an event of a kind that nothing covers, and of what is no event at all."""
+    name = type(event).__name__
+    if isinstance(event, Event):
+        return UnsupportedEvent(
+            f"event of type {name} has no {lacks}", advice="use a published kind of event, or register_event"
+        )
+    return InvalidParameter(f"event must be an Event, got {name}; pass for example PureDP(0.5)")
 
 
 def plain_fields(event: type[Event], kind: str, values: dict[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from typing import Any, NoReturn
 
-from quorate.accounting.event import KINDS, OWN_KINDS, Event, checked, plain_fields, published
+from quorate.accounting.event import KINDS, OWN_KINDS, Event, checked, plain_fields, published, unsupported
 from quorate.arguments import count, real
 from quorate.errors import InvalidParameter, UnsupportedEvent
 from quorate.stored_names import stored_as
@@ -186,7 +186,7 @@ def _members(_: str, events: Any) -> tuple[Event, ...]:
 
 def _member(_: str, event: Any) -> Event:
     if not isinstance(event, Event):
-        raise InvalidParameter(f"event must be an event, got {type(event).__name__}; pass for example PureDP")
+        raise unsupported(event, "price")
     return event
 
 

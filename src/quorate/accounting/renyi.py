@@ -15,7 +15,7 @@ from math import exp, inf, ulp
 
 import numpy as np
 
-from quorate.accounting.event import Event
+from quorate.accounting.event import Event, unsupported
 from quorate.accounting.events import (
     ApproxDP,
     Composed,
@@ -30,7 +30,7 @@ from quorate.accounting.events import (
 from quorate.accounting.outward import quotient_up
 from quorate.accounting.pure import renyi_of_rounds
 from quorate.ambient import own_switches
-from quorate.errors import InvalidParameter, UnsupportedEvent
+from quorate.errors import InvalidParameter
 from quorate.types import FloatArray
 
 Curve = Callable[[FloatArray], FloatArray]
@@ -66,9 +66,9 @@ def rdp(event: Event, orders: object) -> FloatArray:
     Raises
     ------
     InvalidParameter
-        If an order is not a finite number > 1.
+        If an order is not a finite number > 1, or `event` is none.
     UnsupportedEvent
-        If the event is of a kind without a rule; add one with ``@rdp_rule.register``.
+        If the event is of a kind without a rule; :func:`register_event` gives it one.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def rdp(event: Event, orders: object) -> FloatArray:
 def rdp_rule(event: Event, orders: FloatArray) -> FloatArray:
     """Return the curve of one kind of event at checked `orders`; a new kind registers its own."""
     del orders
-    raise UnsupportedEvent(f"event of type {type(event).__name__} has no RDP rule; add one with @rdp_rule.register")
+    raise unsupported(event, "RDP rule")
 
 
 @rdp_rule.register

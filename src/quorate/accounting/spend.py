@@ -31,7 +31,7 @@ from math import exp, expm1, fsum, hypot, inf, log1p, nextafter, prod, sqrt, ulp
 import numpy as np
 
 from quorate.accounting import discrete_gaussian, events, gaussian
-from quorate.accounting.event import Event
+from quorate.accounting.event import Event, unsupported
 from quorate.accounting.gaussian import distance_of, least_epsilon_with, lost_delta
 from quorate.accounting.loss import NO_LOSS, LossLaw, by_fours, coarse_step, on_grid, outer
 from quorate.accounting.outward import least_epsilon, quotient_up
@@ -322,6 +322,8 @@ def collect(event: Event) -> Composition:
 
 def _leaves(event: Event) -> Counter[Event]:
     """Count the leaves of `event`; with a stack of its own, so that depth is no limit."""
+    if not isinstance(event, Event):
+        raise unsupported(event, "price")
     leaves: Counter[Event] = Counter()
     stack: list[tuple[Event, int]] = [(event, 1)]
     while stack:

@@ -258,16 +258,15 @@ def missing_columns(X: Rows) -> NDArray[np.bool_]:
     return np.array([s.null_count() > 0 or (s.dtype.is_float() and s.is_nan().any()) for s in series], dtype=bool)
 
 
-def refuse_missing(X: Rows, *, name: str = "X", taker: str) -> None:
+def refuse_missing(
+    X: Rows, *, name: str = "X", taker: str, advice: str = "fill or drop the column, or give a Pipeline that imputes"
+) -> None:
     """Refuse missing values that `taker` cannot take, with DataRefused that names the columns; not the rows, nor how
     many.
     """
     missing = missing_columns(X)
     if missing.any():
-        raise DataRefused(
-            f"{name}: Input contains NaN in {named(X, missing)}, which {taker} cannot take; "
-            "fill or drop the column, or give a Pipeline that imputes"
-        )
+        raise DataRefused(f"{name}: Input contains NaN in {named(X, missing)}, which {taker} cannot take; {advice}")
 
 
 def _columns_where(X: Rows, test: Callable[[NDArray[Any]], Any]) -> NDArray[np.bool_]:

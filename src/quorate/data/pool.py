@@ -9,6 +9,7 @@ from typing import Any
 from quorate.data.column_kinds import GivenKinds, column_kinds
 from quorate.data.columns import check_features
 from quorate.data.rows import Kind, Rows, columns, image_shape, kind, n_rows, width
+from quorate.errors import DataRefused
 
 
 class PublicPool:
@@ -78,6 +79,15 @@ class PublicPool:
     def image_shape(self) -> tuple[int, ...] | None:
         """The shape of one image, where the rows came as an array of images."""
         return self._shape
+
+    def refuse_images(self, X: Any) -> None:
+        """Refuse an array of images beside rows that came as a table, for which its pixels would be columns."""
+        shape = None if self._shape else image_shape(X)
+        if shape is not None:
+            raise DataRefused(
+                f"X: got an array of {len(shape) + 1} dimensions, as images are, and the public pool is a 2-D table; "
+                "give X one row of numbers for each record, or images to PublicPool too"
+            )
 
     @property
     def given(self) -> GivenKinds:

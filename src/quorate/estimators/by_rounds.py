@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from quorate.accounting import Guarantee
 from quorate.ambient import own_switches
 from quorate.arguments import column_names, real, truth
-from quorate.data import encode_labels, n_rows
+from quorate.data import encode_labels, n_rows, refuse_missing
 from quorate.data.column_kinds import ColumnKinds
 from quorate.data.table_reader import TableReader
 from quorate.data.unit_ids import only_whole_ids
@@ -48,6 +48,7 @@ from quorate.voting.number_method import NUMBER_VOTES
 from quorate.voting.numbers import NumberTask
 
 _MADE_OF = {"evaluation": "score", "calibration": "calibration"}  # public rows with labels, and what they give
+FIT_WITH_GAPS = "fill them; a model that was fitted with gaps in its public rows, or on a data frame, fills them itself"
 NO_SUCH_FIT = (
     "cannot resume: the ledger holds no fit of these settings that can go on. If an argument of the estimator or the "
     "public rows are others, put them back. If the fit was ended before its charge, nothing was spent; if every round "
@@ -348,7 +349,10 @@ class LearnsByRounds(ShownEstimator, RoundArguments, Arguments):
         """Return rows as the model sees them: dates as numbers, and no text missing."""
         self._fitted()
         refuse_one_row(X, texts=self.n_features_in_ == 1)
-        return self._reader(X)
+        rows = self._reader(X)
+        if self.model_.steps[0][0] != "encoder":  # which would fill gaps
+            refuse_missing(rows, taker=f"this {self._called}", advice=FIT_WITH_GAPS)
+        return rows
 
     def _fitted(self) -> Any:
         if not hasattr(self, "model_"):

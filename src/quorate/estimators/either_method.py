@@ -46,6 +46,7 @@ from quorate.types import FloatArray, IntArray
 from quorate.voting.ask import Asked, memo_of, open_online, question_rows, reader_of
 from quorate.voting.config import RunConfig
 from quorate.voting.flow import RunResult, answering_purposes, answers_left
+from quorate.voting.inputs import refuse_untaken
 from quorate.voting.method import ex_post, facts, guarantee
 from quorate.voting.task import Task
 from quorate.voting.without_pool import asked_as_declared
@@ -120,6 +121,7 @@ class FittedRun:
         refuse_one_row(X, texts=inputs.public.shape[1] == 1)
         rows = asked_as_declared(inputs, X) if inputs.declared is not None else reader_of(inputs, view).as_the_pool(X)
         view.check(rows, "X")
+        refuse_untaken(self.task.student.learner, view, rows, name="X", role="student")
         return rows
 
     def labelled(self, X: Any, y: Any, name: str) -> IntArray:

@@ -72,6 +72,7 @@ def known_arguments(estimator: type[E]) -> type[E]:
         for name in kwargs:
             if name not in names:
                 hint = f"; {ELSEWHERE[name]}" if name in ELSEWHERE else nearest(name, names)
+                hint = hint or f"; help({type(self).__name__}) says which it has"
                 raise InvalidParameter(f"{type(self).__name__} has no argument {name!r}{hint}")
         init(self, *args, **kwargs)
 
@@ -119,6 +120,7 @@ def tables_by_name(method: Callable[P, R]) -> Callable[P, R]:
         elif unknown:
             name = unknown[0]
             hint = f"; {IN_FIT[name]}" if name in IN_FIT else nearest(name, [*by_place, *by_name])
+            hint = hint or f"; it takes {_in_words([*by_place, *by_name])}"
             said = f"has no argument {name!r}{hint}"
         elif lacking:
             said = f"lacks {_in_words(lacking)}; write {call}"

@@ -28,11 +28,12 @@ from quorate.data import (
     n_rows,
     needs_encoding,
     refuse_infinite,
+    refuse_missing,
     refuse_private_rows,
     take,
 )
-from quorate.data.rows import with_text_names
-from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.data.rows import image_shape
+from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.estimators.by_rounds import arguments_of_one
 from quorate.estimators.checked import check_of_teachers, refuse_public
 from quorate.estimators.decided import Scored
@@ -65,6 +66,10 @@ from quorate.voting.recipe import Recipe
 from quorate.voting.resumed import fit_key
 from quorate.voting.task import Task
 
+_GAPS = {
+    "taker": "this LabelPrivateClassifier",
+    "advice": "fill them; one that was fitted on a data frame with gaps fills them itself",
+}
 CLASSES_WERE_READ = "which labels occur was read off the data and is treated as public"
 
 
@@ -381,21 +386,26 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
         return classes.tolist()
 
     def _rows(self, X: Any, *, reset: bool) -> Any:
-        if hasattr(X, "columns") and is_frame(X):
-            refuse_infinite(check_features(X := with_text_names(X)), "X")
-            validate_data(self, X, reset=reset, skip_check_array=True)
-            if needs_encoding(X) or missing_columns(X).any():
-                return X
-            X = np.column_stack([X[name].to_numpy() for name in X.columns])  # numbers mean the same in any container
-            return check_array(X, dtype="numeric")
-        try:
+        refuse_one_row(X, texts=False)
+        if (shape := image_shape(X)) is not None:
+            raise DataRefused(
+                f"X: expected a 2-D table, got an array of {len(shape) + 1} dimensions; give one row of numbers for "
+                "each label"
+            )
+        X = check_features(X, allow_missing=True)
+        if not is_frame(X):
+            refuse_missing(X, **_GAPS)
             return validate_data(self, X, reset=reset, accept_sparse="csr", dtype="numeric")
-        except OverflowError:
-            check_features(X)  # which says in which column
-            raise
+        refuse_infinite(X)
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        if needs_encoding(X) or missing_columns(X).any():
+            if not (reset or is_frame(self._columns)):
+                refuse_missing(X, **_GAPS)
+            return X
+        X = np.column_stack([X[name].to_numpy() for name in X.columns])  # numbers mean the same in any container
+        return check_array(X, dtype="numeric")
 
     def _as_fitted(self, X: Any) -> Any:
-        refuse_one_row(X, texts=False)
         _, rows = match_columns(self._columns, self._rows(X, reset=False), called=("the rows of fit", "X"))
         return rows
 

@@ -23,6 +23,7 @@ from quorate.errors import PreconditionFailed, SeededNoiseRefused
 from quorate.export.onnx_model import onnx_student
 from quorate.ledger import Ledger
 from quorate.release.keys import file_to_write, told_as_typed
+from quorate.release.session import NoFolds
 from quorate.report import Facts, render_html
 from quorate.report.html import Markup, element
 from quorate.report.sentences import bound
@@ -117,7 +118,7 @@ class Standing:
 
 
 @stored_as("quorate.estimators.shown.ShownEstimator")
-class ShownEstimator(BaseEstimator):
+class ShownEstimator(NoFolds, BaseEstimator):
     """An estimator that shows its guarantee, and what is left, beside its arguments."""
 
     _called: str  # in reports and messages

@@ -74,7 +74,7 @@ def reproduce_mnist(
     all methods but teachers of torch, and a network where torch is installed; PreconditionFailed where a line needs it.
     """
     repeats, seed, begun = count("repeats", repeats, at_least=1), count("seed", seed), time.monotonic()
-    chosen = tuple(one_of("method", name, METHODS) for name in methods or BY_DEFAULT)
+    chosen = tuple(one_of("methods", name, METHODS) for name in methods or BY_DEFAULT)
     if not torch_models.torch_is_there():
         if methods and set(OF_TORCH) & set(chosen):
             raise PreconditionFailed(torch_models.NO_TORCH)

@@ -171,5 +171,11 @@ def file_of(folder: Path, name: str) -> Path:
 
 
 def folder_of_files(folder: Path | None = None) -> Path:
-    """Return the folder of the larger data sets: the given one, ``QUORATE_DATA``, or ``../shared/data``."""
-    return folder if folder is not None else Path(os.environ.get("QUORATE_DATA", "../shared/data"))
+    """Return the folder of the larger data sets: the given one, or ``QUORATE_DATA``."""
+    chosen = folder or os.environ.get("QUORATE_DATA")
+    if not chosen:
+        raise PreconditionFailed(
+            "this needs data sets that do not come with the package; name their folder with --files or QUORATE_DATA "
+            "(docs/experiments.md says which files)"
+        )
+    return Path(chosen)

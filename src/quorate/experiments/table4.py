@@ -226,12 +226,15 @@ class Source:
 
 def sources(files: Path | None = None, real_sim_file: Path | None = None) -> dict[str, Source]:
     """Return the data sets by the names that ``--data`` takes."""
-    folder = folder_of_files(files)
+
+    def reviews() -> LabelledTable:
+        return imdb(folder_of_files(files))
+
     known = {
         "mushroom": Source(load=mushroom),
         "a9a": Source(load=a9a),
-        "imdb": Source(load=lambda: imdb(folder)),
-        "imdb-5000": Source(load=lambda: imdb(folder), n_public=IMDB_POOL, name="imdb, 5,000 public"),
+        "imdb": Source(load=reviews),
+        "imdb-5000": Source(load=reviews, n_public=IMDB_POOL, name="imdb, 5,000 public"),
     }
     if real_sim_file is not None:
         known["real-sim"] = Source(load=lambda: real_sim(real_sim_file))
@@ -259,7 +262,7 @@ def reproduce_table4(
     known, begun = sources(files, real_sim_file), time.monotonic()
     if "real-sim" in data and real_sim_file is None:
         raise InvalidParameter("real-sim is not shipped; give the file of the LIBSVM collection with --real-sim")
-    chosen = tuple(one_of("method", name, (*METHODS, *REFERENCES)) for name in methods or (*METHODS, *REFERENCES))
+    chosen = tuple(one_of("methods", name, (*METHODS, *REFERENCES)) for name in methods or (*METHODS, *REFERENCES))
     if not any(name in REFERENCES or _has_price(name, epsilon) for name in chosen for epsilon in epsilons):
         raise InvalidParameter(f"{PUBLIC!r} has no price at epsilon = {NO_NOISE:g} and above; give a smaller one")
     rows: list[Measured] = []

@@ -59,7 +59,7 @@ def reproduce_writers(
     `methods`: among :data:`METHODS`. `files`: with ``mnist/writers.npz`` too.
     """
     repeats, seed, begun = count("repeats", repeats, at_least=1), count("seed", seed), time.monotonic()
-    chosen = tuple(one_of("method", name, METHODS) for name in methods or METHODS)
+    chosen = tuple(one_of("methods", name, METHODS) for name in methods or METHODS)
     folder = folder_of_files(files)
     with np.load(file_of(folder, "mnist/writers.npz")) as archive:
         writers = archive["train"]

@@ -22,6 +22,7 @@ from quorate.accounting import ApproxDP, PureDP
 from quorate.arguments import count, real
 from quorate.errors import InvalidParameter
 from quorate.noise import NoiseSource
+from quorate.noise.source import words_of
 from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray
 
@@ -140,7 +141,7 @@ def random_integers(bounds: IntArray, noise: NoiseSource) -> IntArray:
     if not ((bounds >= 1) & (bounds <= _LARGEST_BOUND)).all():
         raise InvalidParameter("bounds must be whole numbers from 1 to 2^62")
     wide = bounds.astype(np.uint64)
-    drawn = noise.words(bounds.size).copy()
+    drawn = words_of(noise, bounds.size).copy()
     # The words from 2^64 − (2^64 mod b) on belong to no complete block of b words.
     incomplete = (np.uint64(_WORDS - 1) % wide + np.uint64(1)) % wide
     last = np.uint64(_WORDS - 1) - incomplete

@@ -163,7 +163,10 @@ def _checked_cuts(name: str, cuts: Any) -> tuple[Any, ...]:
     numbers = tuple(real(called, cut) for cut in values)
     if not numbers or any(one >= other for one, other in pairwise(numbers)):
         raise InvalidParameter(
-            parameter=called, got=list(values), expected="increasing numbers, or distinct texts, at least one"
+            parameter=called,
+            got=list(values),
+            expected="increasing numbers, or distinct texts, at least one",
+            advice=f"write {', '.join(f'{cut:g}' for cut in sorted(set(numbers)))}" if numbers else "",
         )
     return numbers
 

@@ -48,6 +48,7 @@ from quorate.noise import NoiseSource
 from quorate.release import draw, guarantee_of, ledger_location, session, uninterrupted
 from quorate.release.charge import floor_budget, floor_epsilon, noise_and_key, refuse_unaffordable
 from quorate.release.keys import fingerprint_key
+from quorate.release.session import NoFolds
 from quorate.students.scores import share_of_right
 from quorate.types import Secret
 
@@ -59,7 +60,7 @@ BOUND_OF_LISTED_POINTS = "error-bound-of-listed-points"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
+class PrivateLearner(NoFolds, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """Base of the learners of this room: a scikit-learn classifier whose concept may be published.
 
     A subclass is a dataclass of this kind, whose fields are its arguments, or has a constructor of its own that stores

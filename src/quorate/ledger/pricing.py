@@ -29,8 +29,6 @@ def price(
     event's price, which is charged where it is left out. Raises InvalidParameter if a value is out of range,
     ``epsilon`` is below the price, or the price is not finite.
     """
-    if not isinstance(event, accounting.Event):
-        raise InvalidParameter(f"event must be an event of quorate.accounting, got {type(event).__name__}")
     if composition == "zcdp":
         return BudgetUnits(rho_e9=units_up(_finite(accounting.zcdp(event), "give the mechanism noise"), EPSILON_DIGITS))
     if delta is None:

@@ -34,7 +34,7 @@ from quorate.mechanisms.answers import in_blocks, many_queries
 from quorate.mechanisms.fields import FROM_TASK, PRICE
 from quorate.mechanisms.mechanism import QueryMechanism, Takes, register, unlisted
 from quorate.noise import NoiseSource, geometric
-from quorate.noise.source import MAX_SCALE
+from quorate.noise.source import MAX_SCALE, words_of
 from quorate.noise.table import exp_negative
 from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray
@@ -135,7 +135,7 @@ class Exponential(CandidateChoice):
         gaps, place = np.unique(scores.max(axis=1, keepdims=True) - scores, return_inverse=True)
         weights = [exp_negative(rate * gap) for gap in gaps.tolist()]
         choices = np.empty(scores.shape[0], dtype=np.int64)
-        words = noise.words(_UNIFORM_WORDS * scores.shape[0]).reshape(-1, _UNIFORM_WORDS)
+        words = words_of(noise, _UNIFORM_WORDS * scores.shape[0]).reshape(-1, _UNIFORM_WORDS)
         for i, row in enumerate(place.reshape(scores.shape)):
             borders = list(accumulate(weights[j] for j in row.tolist()))
             uniform = int.from_bytes(words[i].astype(">u8").tobytes(), "big")

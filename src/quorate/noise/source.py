@@ -36,6 +36,15 @@ class NoiseSource(Protocol):
         ...
 
 
+def words_of(source: NoiseSource, n: int) -> WordArray:
+    """Return the next `n` words of a source, or refuse what is none: a generator of NumPy, a seed."""
+    if not hasattr(source, "words"):
+        raise InvalidParameter(
+            f"noise must be a NoiseSource, got {type(source).__name__}; pass OSNoise(), or SeededNoise(0) in a test"
+        )
+    return source.words(n)
+
+
 def _checked_address(purpose: object, index: object) -> tuple[str, int]:
     if not isinstance(purpose, str) or not purpose:
         raise InvalidParameter(parameter="purpose", got=purpose, expected="a non-empty string")

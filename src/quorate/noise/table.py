@@ -17,7 +17,7 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.noise.source import NoiseSource
+from quorate.noise.source import NoiseSource, words_of
 from quorate.types import IntArray, WordArray
 
 TOTAL_VARIATION = 2.0**-190
@@ -85,7 +85,7 @@ class InverseCDF:
         draws = np.empty(n, dtype=np.int64)
         for start in range(0, n, _BLOCK):
             block = draws[start : start + _BLOCK]
-            self._fill(block, source.words(block.size), source)
+            self._fill(block, words_of(source, block.size), source)
         return draws
 
     def _fill(self, draws: IntArray, words: WordArray, source: NoiseSource) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from types import FrameType
+from typing import Any
 
 from quorate.accounting.figures import at_most
 from quorate.accounting.neighbouring import Change
@@ -273,6 +274,15 @@ def refuse_folds() -> None:
         if f"{frame.f_globals.get('__name__', '')}.".startswith(_FITS_ON_PARTS):
             raise PreconditionFailed(FOLDS)
         frame = frame.f_back
+
+
+class NoFolds:
+    """Part of an estimator with ``ledger=``: no fold of it is begun, here or in a worker, with an open ledger."""
+
+    def __sklearn_clone__(self) -> Any:
+        if isinstance(getattr(self, "ledger", None), Ledger) and getattr(self, "unsafe_noise_seed", None) is None:
+            refuse_folds()  # here: a ledger does not travel to a worker, which joblib says in words of its own
+        return super().__sklearn_clone__()  # type: ignore[misc]  # that of BaseEstimator, which stands beside
 
 
 @contextmanager

@@ -7,6 +7,7 @@ owner knows.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 
 from quorate.accounting.attacker import budget_cautions
@@ -70,21 +71,31 @@ def noise_left(mechanism: Mechanism, right: float, *, n_teachers: int, n_classes
     return 0.5 * math.sqrt(max(0.0, right + other - lead**2)) / lead / math.sqrt(n_queries)
 
 
-def reach(mechanism: Mechanism, *, n_teachers: int, n_classes: int, n_queries: int) -> Finding:
-    """Look whether a mechanism can answer anything with so many teachers, or its answers together can say anything."""
-    task = {"n_teachers": n_teachers, "n_classes": n_classes}
-    right = unanimous_right(mechanism, **task)
-    words = _out_of_reach(mechanism, **task)
-    if (
-        words is None
-        and right is not None
-        and noise_left(mechanism, right, **task, n_queries=n_queries) >= LONGEST_LEAD
-    ):
-        words = (
-            f"the noise of {type(mechanism).__name__} against {several(n_teachers, 'teacher')} is so large that the "
+def reach(mechanism: Mechanism, *, n_teachers: int, n_classes: int, n_queries: int, most_teachers: int = 0) -> Finding:
+    """Look whether a mechanism can answer anything with so many teachers, or its answers together can say anything.
+
+    `most_teachers`: how many might have been asked for, where somebody asked for so many.
+    """
+
+    def problem(teachers: int) -> str | None:
+        task = {"n_teachers": teachers, "n_classes": n_classes}
+        words, right = _out_of_reach(mechanism, **task), unanimous_right(mechanism, **task)
+        if words is not None or right is None:
+            return words
+        if noise_left(mechanism, right, **task, n_queries=n_queries) < LONGEST_LEAD:
+            return None
+        return (
+            f"the noise of {type(mechanism).__name__} against {several(teachers, 'teacher')} is so large that the "
             f"mean of {several(n_queries, 'answer')} does not tell a unanimous vote from a tie, and the budget would "
             f"be spent. Raise {named('epsilon')} or bring more private rows"
         )
+
+    words = problem(n_teachers)
+    if words is not None and n_teachers < most_teachers:
+        more = range(n_teachers + 1, most_teachers + 1)
+        enough = bisect_left(more, True, key=lambda teachers: problem(teachers) is None)
+        if enough < len(more):
+            words = words.replace("Raise", f"Take {named('n_teachers', more[enough])} or more, raise")
     return caution(NOTHING_CAN_BE_ANSWERED, Severity.SERIOUS, words)
 
 
@@ -101,11 +112,16 @@ def _out_of_reach(mechanism: Mechanism, n_teachers: int, n_classes: int) -> str 
     )
 
 
-def considered(facts: PublicFacts, mechanism: Mechanism, *, n_teachers: int, n_queries: int) -> tuple[Finding, ...]:
-    """Return everything that may be wrong with a set-up, what applies and what does not, in a fixed order."""
+def considered(
+    facts: PublicFacts, mechanism: Mechanism, *, n_teachers: int, n_queries: int, most_teachers: int = 0
+) -> tuple[Finding, ...]:
+    """Return everything that may be wrong with a set-up, what applies and what does not, in a fixed order.
+
+    `most_teachers`: as :func:`reach` has it.
+    """
     promised = budget_cautions(facts.n_records, facts.epsilon, facts.delta, facts.unit)
     task = {"n_teachers": n_teachers, "n_classes": facts.n_classes, "n_queries": n_queries}
-    out_of_reach = reach(mechanism, **task)
+    out_of_reach = reach(mechanism, **task, most_teachers=most_teachers)
     right = unanimous_right(mechanism, n_teachers=n_teachers, n_classes=facts.n_classes)
     if right is None:
         unknown = tuple(

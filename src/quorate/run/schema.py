@@ -340,6 +340,8 @@ def refuse_forms(X: Any, y: Any, groups: Any, public: PublicPool | None) -> None
             "the public pool is the private table itself or a part of it, and the pool is published, in effect. Give "
             "public rows, about nobody in the private table"
         )
+    if public is not None:
+        public.refuse_images(X)
     if y is None or not hasattr(y, "__iter__"):
         requires = (
             "this estimator requires y to be passed, but the target y is None"

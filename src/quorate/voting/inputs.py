@@ -107,6 +107,7 @@ def check_inputs(
     pool. `words_as_written`: categories are told apart however an entry is written, as in runs begun before.
     """
     public, declared = check_pool(public), check_classes(classes)
+    public.refuse_images(X)
     rows = check_features(X, allow_missing=True, pool=public.rows())
     n = n_rows(rows)
     codes, unit_keys = labels_and_keys(y, groups, declared, n, label_name=label_name, group_name=group_name)

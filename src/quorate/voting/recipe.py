@@ -29,6 +29,7 @@ WIDTH_CAP = 1_000  # columns beyond this are taken as redundant: words, pixels
 QUERY_CAP = 10_000  # more answers change the run time and nothing else
 ANSWERS_PER_COLUMN = 10  # where classes are released and not votes, more answers mean more noise in each
 FEWEST_ROWS = 4  # two of each of two classes: with fewer, teachers are constants
+UNCOUNTED = 4_000  # units, where a better number of teachers is named and nobody said how many units there are
 TINY = {True: (150.0, 3), False: (300.0, 2)}  # x for each row of a tiny teacher, and its fewest rows; two classes, more
 FEW_ROWS = 30  # of a tiny teacher, beyond which their number grows with the root of x
 MOST_TEACHERS = 10_000  # tiny ones: more take memory and time, and tell nothing more
@@ -94,6 +95,9 @@ def recipe(
         mechanism = for_runs()[one_of("mechanism", mechanism, for_runs())]
     kind = mechanism if isinstance(mechanism, type) else type(mechanism)
     tiny = facts.tiny and kind.releases_values
+    others = (
+        0 if n_teachers is None else (facts.n_records or UNCOUNTED) // FEWEST_ROWS
+    )  # that might have been asked for
     if n_teachers is None:
         n_teachers, reason = _teachers(facts, tiny=tiny)
         why.insert(0, reason)
@@ -130,7 +134,7 @@ def recipe(
         online_answers=facts.online_answers,
         mechanism=mechanism,
         why=tuple(why),
-        considered=considered(facts, mechanism, n_teachers=n_teachers, n_queries=n_queries),
+        considered=considered(facts, mechanism, n_teachers=n_teachers, n_queries=n_queries, most_teachers=others),
         pool=pool,
     )
 

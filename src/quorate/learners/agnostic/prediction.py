@@ -43,6 +43,7 @@ from quorate.noise import NoiseSource
 from quorate.release import Account, Charge, RollbackGuard, guarantee_of, ledger_location, session
 from quorate.release.charge import STAGE, floor_budget, floor_epsilon, noise_and_key
 from quorate.release.keys import fingerprint_key
+from quorate.release.session import NoFolds
 from quorate.stored_names import stored_as
 from quorate.types import Secret
 
@@ -51,7 +52,7 @@ _THEOREM = "LWY25 Theorem 4.2, every constant stated,"
 
 @stored_as("quorate.learners.agnostic.prediction.AgnosticPrediction")
 @dataclass(kw_only=True, eq=False, repr=False)
-class AgnosticPrediction(BaseEstimator):
+class AgnosticPrediction(NoFolds, BaseEstimator):
     r"""Answer single queries about as well as the best concept of the class, each answer private; no model leaves.
 
     Some classes cannot be learned privately at all, or only from many rows; single predictions can be had from

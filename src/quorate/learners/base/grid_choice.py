@@ -24,6 +24,7 @@ from quorate.learners.concepts.line import Threshold, Thresholds
 from quorate.learners.concepts.protocol import Points
 from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan
 from quorate.noise import NoiseSource
+from quorate.noise.source import words_of
 from quorate.noise.table import WEIGHT_BITS, exp_negative
 from quorate.stored_names import stored_as
 from quorate.types import IntArray
@@ -87,7 +88,7 @@ class GridChoice:
         weights = _weights(rate, [max(gap, 0) for gap in gaps.tolist()])
         runs = sizes.tolist()
         borders = list(accumulate(map(mul, (weights[i] for i in place.tolist()), runs)))
-        uniform = int.from_bytes(noise.words(_UNIFORM_WORDS).astype(">u8").tobytes(), "big")
+        uniform = int.from_bytes(words_of(noise, _UNIFORM_WORDS).astype(">u8").tobytes(), "big")
         run = bisect_right(borders, (borders[-1] * uniform) >> 64 * _UNIFORM_WORDS)
         first: int = sum(runs[:run])
         return first + int(random_integers(sizes[run : run + 1], noise)[0])
