@@ -77,26 +77,30 @@ def reach(mechanism: Mechanism, *, n_teachers: int, n_classes: int, n_queries: i
     `most_teachers`: how many might have been asked for, where somebody asked for so many.
     """
 
-    def problem(teachers: int) -> str | None:
+    def problem(teachers: int) -> tuple[str, str] | None:
+        """What is wrong with so many teachers, and what to do beside taking more."""
         task = {"n_teachers": teachers, "n_classes": n_classes}
         words, right = _out_of_reach(mechanism, **task), unanimous_right(mechanism, **task)
-        if words is not None or right is None:
-            return words
-        if noise_left(mechanism, right, **task, n_queries=n_queries) < LONGEST_LEAD:
+        if words is not None:
+            return words, (
+                f"aise {named('epsilon')}, bring more private rows, take fewer answers, or leave the mechanism to the "
+                f"recipe ({named('mechanism', 'auto')})"
+            )
+        if right is None or noise_left(mechanism, right, **task, n_queries=n_queries) < LONGEST_LEAD:
             return None
-        return (
+        words = (
             f"the noise of {type(mechanism).__name__} against {several(teachers, 'teacher')} is so large that the "
-            f"mean of {several(n_queries, 'answer')} does not tell a unanimous vote from a tie, and the budget would "
-            f"be spent. Raise {named('epsilon')} or bring more private rows"
+            f"mean of {several(n_queries, 'answer')} does not tell a unanimous vote from a tie"
         )
+        return words, f"aise {named('epsilon')} or bring more private rows"
 
-    words = problem(n_teachers)
-    if words is not None and n_teachers < most_teachers:
-        more = range(n_teachers + 1, most_teachers + 1)
-        enough = bisect_left(more, True, key=lambda teachers: problem(teachers) is None)
-        if enough < len(more):
-            words = words.replace("Raise", f"Take {named('n_teachers', more[enough])} or more, raise")
-    return caution(NOTHING_CAN_BE_ANSWERED, Severity.SERIOUS, words)
+    if (found := problem(n_teachers)) is None:
+        return caution(NOTHING_CAN_BE_ANSWERED, Severity.SERIOUS, None)
+    words, advice = found
+    more = range(n_teachers + 1, most_teachers + 1)
+    enough = bisect_left(more, True, key=lambda teachers: problem(teachers) is None)
+    take = f"Take {named('n_teachers', more[enough])} or more, r" if enough < len(more) else "R"
+    return caution(NOTHING_CAN_BE_ANSWERED, Severity.SERIOUS, f"{words}, and the budget would be spent. {take}{advice}")
 
 
 def _out_of_reach(mechanism: Mechanism, n_teachers: int, n_classes: int) -> str | None:
@@ -106,9 +110,7 @@ def _out_of_reach(mechanism: Mechanism, n_teachers: int, n_classes: int) -> str 
     what = "votes for one class" if reach.test.statistic == "largest count" else "distance to instability"
     return (
         f"{type(mechanism).__name__} answers from about {reach.test.threshold:,.0f} on ({what}), and where all of "
-        f"{several(n_teachers, 'teacher')} agree it is {reach.largest:,}: no query is likely to be answered, and the "
-        f"budget would be spent. Raise {named('epsilon')}, bring more private rows, take fewer answers, or leave the "
-        f"mechanism to the recipe ({named('mechanism', 'auto')})"
+        f"{several(n_teachers, 'teacher')} agree it is {reach.largest:,}: no query is likely to be answered"
     )
 
 

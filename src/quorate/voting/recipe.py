@@ -95,9 +95,7 @@ def recipe(
         mechanism = for_runs()[one_of("mechanism", mechanism, for_runs())]
     kind = mechanism if isinstance(mechanism, type) else type(mechanism)
     tiny = facts.tiny and kind.releases_values
-    others = (
-        0 if n_teachers is None else (facts.n_records or UNCOUNTED) // FEWEST_ROWS
-    )  # that might have been asked for
+    others = 0 if n_teachers is None else (facts.n_records or UNCOUNTED) // FEWEST_ROWS  # that might be asked for
     if n_teachers is None:
         n_teachers, reason = _teachers(facts, tiny=tiny)
         why.insert(0, reason)
