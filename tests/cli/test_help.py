@@ -117,7 +117,6 @@ REFUSED = [
     (("init", "--n-records", "a"), "expected a whole number, such as 1000, got 'a'"),
     (("init", "--n-records", "0"), "expected a whole number >= 1, got '0'"),
     (("plan", "--rows", "1,5"), "expected a whole number, such as 1000, got '1,5'"),
-    (("keys", "create", "run", "--name", "a", "--quota", "-1"), "expected a whole number >= 0, got '-1'"),
     (("reproduce", "mnist", "--epsilon", "0"), "expected a number > 0, got '0'"),
     (("reproduce", "mnist", "--epsilon", "nan"), "expected a number > 0, got 'nan'"),
     (("reproduce", "mnist", "--epsilon", "1,0"), "expected a number with a point, such as 1.0, got '1,0'"),
