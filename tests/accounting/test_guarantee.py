@@ -54,7 +54,7 @@ def test_every_sentence_is_one_line_and_says_whom_it_is_about():
     for sentence in (str(CAVEATS), CAVEATS.for_data_subject(), CAVEATS.for_reviewer(), CAVEATS.for_engineer()):
         assert "\n" not in sentence
         assert "patient" in sentence
-    assert CAVEATS.for_data_subject().startswith("Whether or not any one patient is in the data, what was published is")
+    assert CAVEATS.for_data_subject().startswith("Whether or not any one patient is in the data, whatever")
     assert "on average at most 732 of 1,000 times" in CAVEATS.for_data_subject()
     assert all(caveat in CAVEATS.for_reviewer() for caveat in CAVEATS.caveats)
     assert "epsilon=1.0 delta=1e-05" in CAVEATS.for_engineer()
@@ -77,24 +77,32 @@ def test_a_printed_epsilon_is_never_below_the_charged_one(number):
             1e-5,
             "almost as likely to come out the same: its probability differs by a factor of at most 1, except with",
         ),
-        (0.05, 0.0, "is almost as likely to come out the same: its probability differs by a factor of at most 1.052."),
-        (0.2, 1e-6, "is nearly as likely to come out the same: its probability differs by a factor of at most 1.222, "),
+        (
+            0.05,
+            0.0,
+            "is almost as likely to come out the same: whatever somebody may find in it is at most 1.052 times",
+        ),
+        (
+            0.2,
+            1e-6,
+            "is nearly as likely to come out the same: whatever somebody may find in it is at most 1.222 times",
+        ),
         (
             0.2,
             0.01,
-            "is at most 1.222 times more or less likely to come out the same, except with probability 0.01 (1 in",
+            "is at most 1.222 times as likely in the one case as in the other, plus a probability of 0.01 (1 in",
         ),
         (
             1.0,
             1e-5,
-            "is at most 2.719 times more or less likely to come out the same, except with probability 1e-5 (1 in",
+            "is at most 2.719 times as likely in the one case as in the other, plus a probability of 1e-5 (1 in",
         ),
-        (1.0, 3e-5, "except with probability 3e-5 (1 in 33,333)."),
-        (1.0, 1e-12, "except with probability 1e-12."),
-        (2.0, 1e-6, "is at most 7.39 times more or less likely to"),
-        (2.303, 0.0, "is at most 10.01 times more or less likely to come out the same."),
-        (64.0, 0.0, "is at most 6.236e27 times more or less likely to"),
-        (800.0, 0.0, "is at most e^800 times more or less likely to"),
+        (1.0, 3e-5, "plus a probability of 3e-5 (1 in 33,333)."),
+        (1.0, 1e-12, "plus a probability of 1e-12."),
+        (2.0, 1e-6, "is at most 7.39 times as likely in the one case as in the other"),
+        (2.303, 0.0, "is at most 10.01 times as likely in the one case as in the other."),
+        (64.0, 0.0, "is at most 6.236e27 times as likely"),
+        (800.0, 0.0, "is at most e^800 times as likely"),
         (0.1, 1.0, "nothing is promised: a δ of 1 allows everything"),
     ],
 )

@@ -20,6 +20,7 @@ from quorate.errors import InvalidParameter, QuorateWarning
 from quorate.estimators.resumable import by_fit
 from quorate.mechanisms import PrivateQuantile
 from quorate.release.charge import GRADIENT_ROUND, TUNING
+from quorate.release.guarantee import BY_POSITION
 from quorate.run.held_out import HeldOut, plan_sets
 from quorate.run.method_config import MethodConfig
 from quorate.students import LabelStudent
@@ -68,6 +69,7 @@ def test_the_price_of_the_whole_is_that_of_the_dearer_part_by_another_road():
     for neighbours, length in (("add-or-remove", 1), ("replace", 2)):
         ledger = Ledger(budget=Budget(1.0, 1e-5))
         fitted = estimator(neighbours=neighbours, ledger=ledger).fit(X[:N], Y[:N], public=PUBLIC)
+        assert [len(fitted.guarantee_.also), fitted.guarantee_.caveats.count(BY_POSITION)] == [1, 1]
         [reservation] = ledger.reservations()
         plan, event = fitted.plan_, reservation.event
         mu = length * 2.0**plan.grid.k * np.sqrt(plan.settings.rounds) / plan.sigma

@@ -95,7 +95,7 @@ COMES_OR_GOES = re.compile(
     r"with and (one )?without|whether or not|\bremoved means\b|not covered: adding", re.IGNORECASE
 )
 PROMISES = re.compile(
-    r"\bmore or less likely\b|\bas likely\b|the best possible observer|times in 1,000|^guarantee ε|\| (ε|δ) \| at most"
+    r"\bsomebody may find\b|\bas likely\b|the best possible observer|times in 1,000|^guarantee ε|\| (ε|δ) \| at most"
 )
 ELLIPSIS = re.compile(r"…|\.\.\.(?!\))")
 

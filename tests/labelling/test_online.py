@@ -411,24 +411,26 @@ def test_a_restart_ends_the_stage_and_keeps_the_count(tmp_path):
 
 def test_an_answer_is_read_once_and_one_that_was_missing_when_it_comes(ledger, monkeypatch):
     reservation, stored, read = reserved(ledger), StoredAnswers(), []
-    blocks = type(reservation).blocks
+    found_by = type(reservation).stored
 
     def counted(*of: Any, **how: Any) -> Any:
-        found = blocks(*of, **how)
-        read.append(len(found))
+        found = found_by(*of, **how)
+        read.append(sum(block.purpose == QUERY for block in found))
         return found
 
-    monkeypatch.setattr(type(reservation), "blocks", counted)
+    monkeypatch.setattr(type(reservation), "stored", counted)
     answers = StableAnswers(MECHANISM, OSNoise())
     for number in range(4):
         answers.answer(reservation, f"q{number}", Secret(FAR))
         assert stored.read(reservation) == dict.fromkeys([f"q{n}" for n in range(number + 1)], "a")
     assert read == [1, 1, 1, 1]
-    open_block = reservation.draw(QUERY)
+    slow, slower = reservation.draw(QUERY), reservation.draw(QUERY)
     answers.answer(reservation, "later", Secret(FAR))
     assert "later" in stored.read(reservation)
-    reservation.store(open_block, [{"question": "slow", "value": "b"}])
-    assert stored.read(reservation)["slow"] == "b"
+    reservation.store(slow, [{"question": "slow", "value": "b"}])
+    reservation.store(slower, [{"question": "later", "value": "b"}])  # by a server that drew it first
+    for known in (stored, StoredAnswers()):
+        assert (known.read(reservation)["slow"], known.read(reservation)["later"]) == ("b", "a")
     with Ledger(budget=Budget(20.0, DELTA)) as other:
         assert stored.read(reserved(other)) == {}
 

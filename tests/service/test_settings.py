@@ -116,10 +116,14 @@ def test_what_kubernetes_sets_for_a_service_of_that_name_is_left_alone():
 def test_a_setting_is_refused_under_the_name_by_which_it_was_given(tmp_path):
     path = tmp_path / "service.toml"
     path.write_text("[service]\nmax_rows = 0\n")
-    with pytest.raises(InvalidParameter, match=r"^\[service\] max_rows must be a whole number from 1 to 1000000000, got 0"):
+    with pytest.raises(
+        InvalidParameter, match=r"^\[service\] max_rows must be a whole number from 1 to 1000000000, got 0"
+    ):
         read_service_settings(path, environment={})
     environment = {"QUORATE_SERVE_MAX_ROWS": "-4"}
-    with pytest.raises(InvalidParameter, match=r"^QUORATE_SERVE_MAX_ROWS must be a whole number from 1 to 1000000000, got -4"):
+    with pytest.raises(
+        InvalidParameter, match=r"^QUORATE_SERVE_MAX_ROWS must be a whole number from 1 to 1000000000, got -4"
+    ):
         read_service_settings(path, environment=environment)
     with naming({"max_rows": "--max-rows"}), pytest.raises(InvalidParameter, match=r"^--max-rows must be .*, got -5"):
         read_service_settings(path, environment=environment, max_rows=-5)

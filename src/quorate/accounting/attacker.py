@@ -1,10 +1,9 @@
 r"""What (ε, δ) says: in odds, how often the best possible observer is right, and in words that hold for every ε and δ.
 
-*Except with probability δ* is meant exactly. Of two laws P and Q with :math:`P(S) \le e^\varepsilon Q(S) + \delta` and
-:math:`Q(S) \le e^\varepsilon P(S) + \delta` for every set S of outcomes, cut off the part of P that lies above
-:math:`e^\varepsilon Q`, and that of Q above :math:`e^\varepsilon P`. Each part has probability δ at most, and what is
-left of the two differs by the factor :math:`e^\varepsilon` at most, outcome by outcome. Where that can be done, both
-inequalities hold. It does not say that the privacy loss is at most ε with probability 1 − δ, which would be more.
+The words are the definition: :math:`P(S) \le e^\varepsilon Q(S) + \delta` and
+:math:`Q(S) \le e^\varepsilon P(S) + \delta` for every set S of outcomes, whatever somebody may find. They do not say
+that the factor holds *except with probability δ*, which would be more: at ε = 1 and δ = 1e-5 the ratio of the
+probabilities of what rounds release is beyond e with 16 times that probability.
 
 A guarantee is one point (ε, δ). A release has a whole curve δ(ε), of which every point binds the attacker at once, and
 what is left is the function of Dong, Roth and Su: the best rate of misses at each rate of false alarms
@@ -170,12 +169,12 @@ def closeness(neighbouring: Neighbouring, epsilon: float, delta: float, *, publi
     if ratio <= NEARLY and delta <= SMALL_DELTA:
         likely = "almost" if ratio <= ALMOST else "nearly"
         return (
-            f"{neighbouring.whether}, {published} is {likely} as likely to come out the same: its probability "
-            f"differs by a factor of at most {factor(epsilon)}{_except_with(delta)}."
+            f"{neighbouring.whether}, {published} is {likely} as likely to come out the same: whatever somebody may "
+            f"find in it is at most {factor(epsilon)} times as likely in the one case as in the other{_plus(delta)}."
         )
     return (
-        f"{neighbouring.whether}, {published} is at most {factor(epsilon)} times more or less likely to come "
-        f"out the same{_except_with(delta)}."
+        f"{neighbouring.whether}, whatever somebody may find in {published} is at most {factor(epsilon)} times as "
+        f"likely in the one case as in the other{_plus(delta)}."
     )
 
 
@@ -207,12 +206,12 @@ def rounded_up(number: float, digits: int = 4) -> str:
     return f"{mantissa}e{int(power)}" if e else mantissa
 
 
-def _except_with(delta: float) -> str:
+def _plus(delta: float) -> str:
     if delta == 0:
         return ""
     one_in = floor(1 / Fraction(repr(delta)))
     words = f" (1 in {one_in:,})" if 2 <= one_in <= _RAREST else ""
-    return f", except with probability {rounded_up(delta)}{words}"
+    return f", plus a probability of {rounded_up(delta)}{words}"
 
 
 @dataclass(frozen=True, slots=True)

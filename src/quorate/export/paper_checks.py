@@ -49,7 +49,7 @@ def scope_differs(receipt: ExportReceipt, guarantee: Guarantee) -> str | None:
     if not stated:
         return "No charge says whose data it protects, so that no guarantee follows."
     try:
-        scope = weakest_that_holds(combined_scope(stated))
+        scope = weakest_that_holds(combined_scope(stated), both=bool(guarantee.also))
     except QuorateError as error:
         return f"The charges promise nothing together: {error}."
     if (guarantee.unit, guarantee.neighbours) != (scope.unit, scope.neighbours):

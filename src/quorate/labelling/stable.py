@@ -104,21 +104,18 @@ class StoredAnswers:
     def __init__(self) -> None:
         self._lock = Lock()
         self._reservation: Receipt | None = None
-        self._settled = 0  # no block up to this entry will get an answer that was not read
+        self._seen = 0  # the newest entry that was read
         self._found: dict[str, str | None] = {}
 
     def read(self, reservation: Reservation) -> Mapping[str, str | None]:
-        """Return what a reservation's blocks hold."""
+        """Return what a reservation's blocks hold: of two servers' answers to one question that was stored first."""
         with self._lock:
             if self._reservation != reservation.receipt:
-                self._reservation, self._settled, self._found = reservation.receipt, 0, {}
-            settled = True
-            for block in reservation.blocks(QUERY, after=self._settled):
-                for entry in block.answers or ():
-                    self._found.setdefault(entry["question"], entry["value"])  # the first answer to a question stays
-                settled = settled and block.status == "stored"
-                if settled:
-                    self._settled = block.sequence
+                self._reservation, self._seen, self._found = reservation.receipt, 0, {}
+            for block in reservation.stored(after=self._seen):
+                for entry in block.answers if block.purpose == QUERY else ():
+                    self._found.setdefault(entry["question"], entry["value"])
+                self._seen = block.receipt.sequence
             return self._found
 
 

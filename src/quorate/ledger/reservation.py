@@ -299,14 +299,17 @@ class Reservation:
         return self._journal.read(read)
 
     def stored_elsewhere(self, *, after: int) -> tuple[Block, ...]:
-        """Return the blocks whose answers were stored by an entry beyond `after`, by any server, in that order.
-
-        Where several servers share the ledger, what they wrote since is read first; where one process holds it, there
+        """Return the same as :meth:`stored` where several servers share the ledger; where one process holds it, there
         is nothing that it does not know, and none are returned.
         """
-        if not self._journal.shared:
-            return ()
-        self._journal.catch_up()
+        return self.stored(after=after) if self._journal.shared else ()
+
+    def stored(self, *, after: int) -> tuple[Block, ...]:
+        """Return the blocks whose answers were stored by an entry beyond `after`, by any server, in that order, in
+        which every server tells them. Where several share the ledger, what they wrote since is read first.
+        """
+        if self._journal.shared:
+            self._journal.catch_up()
 
         def read(state: LedgerState) -> tuple[Block, ...]:
             stored = state.reservations[self.sequence].stored

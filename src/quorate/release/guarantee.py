@@ -27,6 +27,11 @@ BY_POSITION = (
     "a record is known by its position: removed means blanked in place, added means appended; deleting a row and "
     "renumbering the rest is not covered"
 )
+#: The same where the guarantee is for replacing one alone.
+REPLACED_IN_PLACE = (
+    "a record is known by its position: another one stands in the same row; a table that is sorted anew, or numbered "
+    "anew, is not covered"
+)
 OWN_EVENTS = (
     "the price of {kinds} follows a rule of the owner's own: that the rule is true of what was released is the owner's "
     "statement and was not proved"
@@ -108,17 +113,19 @@ def left_of(ledger: Ledger) -> tuple[float, float]:
     )
 
 
-def weakest_that_holds(scope: GuaranteeScope) -> GuaranteeScope:
-    """Return the scope of what was charged, where its entries say more than holds, or more than need be said.
+def weakest_that_holds(scope: GuaranteeScope, *, both: bool) -> GuaranteeScope:
+    """Return the scope of what was charged, where its entries say more than holds, or more than need be said. `both`:
+    whether a figure for the other relation is told, too.
 
     Where the number of units or of rows was read, it chose the number of teachers, and so the noise: data sets with one
-    unit more or less may get another. What is protected then is replacing one unit. Version 0.1 wrote of adding and
-    removing there; its entries stay as they are, and a guarantee does not repeat them.
+    unit more or less may get another. What is protected then is replacing one unit. Entries that speak of adding and
+    removing there stay as they are, and a guarantee does not repeat them.
     """
-    caveats = scope.caveats
     relation = relation_that_holds(scope)
-    if not relation.change.startswith("add"):  # it is about removing and adding, which nothing promises then
-        caveats = tuple(caveat for caveat in caveats if caveat != BY_POSITION)
+    caveats = scope.caveats
+    if relation.change.startswith("replace") and not both:  # nothing is promised of one that is removed or added
+        placed = (REPLACED_IN_PLACE,) * (relation.change == "replace" and BY_POSITION in caveats)
+        caveats = (*placed, *(caveat for caveat in caveats if caveat != BY_POSITION))
     return GuaranteeScope.about(relation, caveats=caveats)
 
 
@@ -130,7 +137,7 @@ def ledger_scope(ledger: Ledger, *, seeded: bool) -> GuaranteeScope:
     scope, reservations = ledger.scope, ledger.reservations()
     if scope is None:
         raise PreconditionFailed("nothing on this ledger says whose data it protects; no guarantee can be told")
-    scope = weakest_that_holds(scope)
+    scope = weakest_that_holds(scope, both=bool(spent_otherwise(ledger)))
     caveats = list(scope.caveats)
     if seeded:
         caveats.insert(0, SEEDED)

@@ -344,9 +344,9 @@ def sets_in_words(facts: Facts) -> str | None:
 def _held_out(facts: Facts, sets: PrivateSets, what: str) -> str:
     unit, least = facts.setup.unit, at_least(100 * (sets.coverage - sets.slack), 3)
     return (
-        f"{what} of at least {least} % of {plural(unit)} drawn as the "
-        f"private ones, one row of each, except with probability {100 * sets.failure:g} %; the limit was chosen on "
-        f"{percent(sets.share)} of the {plural(unit)}, which nothing learned from, within the run's charge"
+        f"{what} of at least {least} % of {plural(unit)} drawn as the private ones, one row of each, except with "
+        f"probability {100 * sets.failure:g} %, if as many as declared have a row that can be used; the limit was "
+        f"chosen on {percent(sets.share)} of the {plural(unit)}, which nothing learned from, within the run's charge"
     )
 
 

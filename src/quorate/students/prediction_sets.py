@@ -78,12 +78,15 @@ class CoveragePromise:
 
     def __str__(self) -> str:
         """Say it in a sentence."""
-        drawn = "one row of each unit, drawn as the private ones"
+        drawn, given = (
+            "one row of each unit, drawn as the private ones",
+            ", if as many units as declared have a usable row",
+        )
         if self.n_rows is not None:
-            drawn = f"rows drawn as the {self.n_rows:,} that calibrate them"
+            drawn, given = f"rows drawn as the {self.n_rows:,} that calibrate them", ""
         return (
             f"the truth is in {100 * self.coverage:g} % of {self.of}, for {drawn}; less than "
-            f"{_rounded_down(self.least) * 100:.1f} % with probability {100 * self.failure:g} %"
+            f"{_rounded_down(self.least) * 100:.1f} % with probability {100 * self.failure:g} %{given}"
         )
 
 
