@@ -76,8 +76,8 @@ _ENGLISH = {
     "at most {right} times in 1,000. Tossing a coin is right 500 times.",
     "learn nothing": "Nothing is promised: the noise of this run came from a given seed, and whoever has the seed can "
     "take the noise away again.",
-    "also replace": "Asked whether that {unit} or another given one is in the private data: at most {right} times in "
-    "1,000.",
+    "also replace": "Asked which of two given versions of the data of that {unit} is the true one: at most {right} "
+    "times in 1,000.",
     "also add": "Asked whether that {unit} is in the private data at all: at most {right} times in 1,000.",
     "seeded earlier": "What an earlier run on the same ledger published with seeded noise is not covered.",
     "dots coin": "{n} right by tossing a coin",
@@ -173,8 +173,8 @@ _GERMAN = {
     "solcher Angreifer hat im Mittel höchstens {right} von 1.000 Malen recht. Ein Münzwurf hat 500 Mal recht.",
     "learn nothing": "Nichts wird zugesichert: Das Rauschen dieses Laufs kam aus einem vorgegebenen Startwert. Wer ihn "
     "hat, kann das Rauschen wieder entfernen.",
-    "also replace": "Auf die Frage, ob diese oder eine bestimmte andere Einheit „{unit}“ in den privaten Daten ist: "
-    "höchstens {right} von 1.000 Malen.",
+    "also replace": "Auf die Frage, welche von zwei bestimmten Fassungen der Daten dieser Einheit „{unit}“ die wahre "
+    "ist: höchstens {right} von 1.000 Malen.",
     "also add": "Auf die Frage, ob diese Einheit „{unit}“ überhaupt in den privaten Daten ist: höchstens {right} von "
     "1.000 Malen.",
     "seeded earlier": "Nicht abgedeckt ist, was ein früherer Lauf mit demselben Register und vorgegebenem Startwert "
@@ -273,8 +273,8 @@ _FRENCH = {
     "attaquant a raison au plus {right} fois sur 1 000. Un tirage à pile ou face a raison 500 fois.",
     "learn nothing": "Rien n'est garanti : le bruit de cette exécution vient d'une graine donnée, et qui la possède "
     "peut retirer le bruit.",
-    "also replace": "À la question de savoir si cette unité « {unit} » ou une autre, désignée, est dans les "
-    "données privées : au plus {right} fois sur 1 000.",
+    "also replace": "À la question de savoir laquelle de deux versions des données de cette unité « {unit} » est la "
+    "vraie : au plus {right} fois sur 1 000.",
     "also add": "À la question de savoir si cette unité « {unit} » est bien dans les données privées : au plus {right} "
     "fois sur 1 000.",
     "seeded earlier": "N'est pas couvert ce qu'une exécution antérieure du même registre a publié avec un bruit à "
