@@ -75,7 +75,7 @@ def test_a_printed_epsilon_is_never_below_the_charged_one(number):
         (
             0.0,
             1e-5,
-            "almost as likely to come out the same: its probability differs by a factor of at most 1, except with",
+            "almost as likely to come out the same: whatever somebody may find in it is at most 1 times as likely",
         ),
         (
             0.05,

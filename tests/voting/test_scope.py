@@ -68,12 +68,15 @@ def aggregate(ledger, *, groups=None, **changes):
 def test_what_holds_for_replacements_alone_is_never_told_as_more(make, order):
     ledger = ledger_for_several()
     first, second = (make(ledger, partition=each).guarantee_ for each in order)
-    alone = {"balanced": ("replace one record", ()), "hash": ("add, remove or replace one record", (BY_POSITION,))}
+    alone = {
+        "balanced": ("replace one record", (REPLACED_IN_PLACE,)),
+        "hash": ("add, remove or replace one record", (BY_POSITION,)),
+    }
     assert (first.neighbours, first.caveats[:-1]) == alone[order[0]]
     assert first.caveats[-1] == NOT_DURABLE
     assert second.epsilon > first.epsilon
     assert second.neighbours == "replace one record"
-    assert second.caveats == (DIFFERENT_NEIGHBOURS, NOT_DURABLE, EARLIER)
+    assert second.caveats == (REPLACED_IN_PLACE, DIFFERENT_NEIGHBOURS, NOT_DURABLE, EARLIER)
 
 
 def test_two_runs_that_promise_the_same_need_no_further_caveat():

@@ -17,7 +17,7 @@ def text(longest: int) -> Callable[[str, object], str]:
 
     def check(name: str, value: object) -> str:
         if not isinstance(value, str) or not 0 < len(value) <= longest or not value.isprintable():
-            raise InvalidParameter(f"{name} must be 1 to {longest} printable characters on one line")
+            raise InvalidParameter(parameter=name, expected=f"1 to {longest} printable characters on one line")
         return value
 
     return check
@@ -48,7 +48,7 @@ def matching(pattern: re.Pattern[str], what: str) -> Callable[[str, object], str
 
     def check(name: str, value: object) -> str:
         if not isinstance(value, str) or not pattern.fullmatch(value):
-            raise InvalidParameter(f"{name} must be {what}")
+            raise InvalidParameter(parameter=name, expected=what)
         return value
 
     return check

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from quorate.arguments import count, for_shell
-from quorate.errors import REMEDIES, InvalidParameter, PreconditionFailed, naming
+from quorate.errors import REMEDIES, InvalidParameter, PreconditionFailed
 from quorate.ledger.fields import matching, optional, text, whole
 from quorate.ledger.ledger_files import keep_owner
 from quorate.ledger.store import reason_of
@@ -55,7 +55,7 @@ def _moment(name: str, value: object) -> str:
     with suppress(ValueError):
         if datetime.fromisoformat(written).tzinfo is not None:
             return written
-    raise InvalidParameter(f"{name} must be a day and a time with its zone, such as 2027-01-01T00:00:00+00:00")
+    raise InvalidParameter(parameter=name, expected="a day and a time with its zone, such as 2027-01-01T00:00:00+00:00")
 
 
 # What each field of a key must be, where a hand has changed the file; no refusal quotes the hash.
@@ -243,11 +243,10 @@ def _read(path: Path) -> dict[str, Key]:
         tree = json.loads(content)
         if tree["format"] != _FORMAT:
             raise ValueError  # noqa: TRY301
-        with naming({name: name for name in _FIELDS}):  # as the file has them, and no option
-            keys = [Key(**{**key, "scopes": _scopes("scopes", key["scopes"])}) for key in tree["keys"]]
+        keys = [Key(**{**key, "scopes": _scopes("scopes", key["scopes"])}) for key in tree["keys"]]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        said = str(error).partition(", got ")[0]  # what it got may be a key that was pasted into the wrong place
-        what = f" ({said})" if isinstance(error, InvalidParameter) else ""
+        # What it got is not said: it may be a key that was pasted into the wrong place.
+        what = f" ({error.parameter} must be {error.expected})" if isinstance(error, InvalidParameter) else ""
         raise PreconditionFailed(
             f"{path} is damaged{what}; restore it from a backup, or delete it and make new keys"
         ) from None
