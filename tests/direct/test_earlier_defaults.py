@@ -17,12 +17,23 @@ pytestmark = pytest.mark.filterwarnings("ignore::quorate.errors.QuorateWarning")
 N = 400
 NAMES = {"classes": ["low", "middle", "high"], "two classes": ["low", "high"]}
 SCHEMA = {"age": (0.0, 100.0), "bmi": (10.0, 60.0), "sex": ["F", "M"]}
+LISTS = {
+    "age": (0.0, 100.0),
+    "sex": ["F", "M"],
+    "ward": list("nesw"),
+    "grade": ["0", "1", "2"],
+    "blood": ["A", "B", "0"],
+}
+OF_LISTS = {"schema": LISTS, "feature_map": "linear"}  # kernels of 1,200 drawn rows would take most of the time
 
 
 def people(n=N):
     rng = np.random.default_rng(0)
     age = rng.uniform(0, 100, n)
-    return pl.DataFrame({"age": age, "bmi": 15 + age / 5 + rng.normal(0, 2, n), "sex": rng.choice(["F", "M"], n)})
+    bmi = 15 + age / 5 + rng.normal(0, 2, n)
+    return pl.DataFrame({"age": age, "bmi": bmi, "sex": rng.choice(LISTS["sex"], n)}).with_columns(
+        **{name: rng.choice(LISTS[name], n) for name in ("ward", "grade", "blood")}
+    )
 
 
 def model_of(kind, ledger, seed, **more):
@@ -32,11 +43,12 @@ def model_of(kind, ledger, seed, **more):
     return PrivateLogisticRegression(classes=NAMES[kind], **common)
 
 
-def fit(kind, ledger, seed, n=N, **more):
-    X = people(n)
+def fit(kind, ledger, seed, n=N, schema=None, **more):
+    schema = SCHEMA if schema is None else schema
+    X = people(n).select(list(schema))
     age = X["age"].to_numpy()
     y = age if kind == "number" else np.array(NAMES[kind])[(age * len(NAMES[kind]) // 101).astype(int)]
-    return model_of(kind, ledger, seed, n_records=n, **more).fit(X, y, schema=SCHEMA)
+    return model_of(kind, ledger, seed, n_records=n, **more).fit(X, y, schema=schema)
 
 
 @pytest.mark.default_cases(1)
@@ -68,8 +80,53 @@ def test_a_fit_that_was_begun_by_earlier_defaults_goes_on_with_its_charge_and_ro
     again = fit(kind, ledger, seed)
     assert [reservation.key for reservation in ledger.reservations()] == [charged.key]
     assert ledger.head.sequence == entries  # nothing was drawn
-    X = people()
+    X = people().select(list(SCHEMA))
     assert (begun.predict(X) == again.predict(X)).all()
+
+
+@pytest.mark.default_cases(2)
+@pytest.mark.parametrize(
+    ("kind", "earlier", "seed"),
+    [
+        ("classes", {"listed": False}, 3),
+        ("number", {"listed": False}, 3),
+        ("two classes", {"listed": False}, None),
+        ("number", {"listed": False, "located": 1}, None),
+        ("classes", {"marginals": 0}, None),
+    ],
+)
+def test_a_fit_of_lists_that_was_begun_by_earlier_defaults_goes_on_with_its_share(monkeypatch, kind, earlier, seed):
+    ledger, other = (Ledger(budget=Budget(10.0, 1e-4)) for _ in range(2))
+    with monkeypatch.context() as before:
+        asked = prepare.as_asked
+        before.setattr(prepare, "as_asked", lambda config, public: replace(asked(config, public), **earlier))
+        begun = fit(kind, ledger, seed, **OF_LISTS)
+    (charged,) = ledger.reservations()
+    entries = ledger.head.sequence
+    again = fit(kind, ledger, seed, **OF_LISTS)
+    assert [reservation.key for reservation in ledger.reservations()] == [charged.key]
+    assert ledger.head.sequence == entries  # nothing was drawn
+    X = people().select(list(LISTS))
+    assert (begun.predict(X) == again.predict(X)).all()
+    assert share_of(again) == share_of(begun) == (None if "marginals" in earlier else 0.3)
+    assert share_of(fit(kind, other, seed, **OF_LISTS)) == 0.1
+
+
+def share_of(model):
+    drawn = model._kept.task.drawn
+    return None if drawn is None else drawn.before.share
+
+
+@pytest.mark.parametrize("marginals", [0.1, 0.3])
+def test_a_share_that_was_asked_for_is_the_same_release_by_every_default(monkeypatch, marginals):
+    ledger = Ledger(budget=Budget(10.0, 1e-4))
+    with monkeypatch.context() as before:
+        asked = prepare.as_asked
+        before.setattr(prepare, "as_asked", lambda config, public: replace(asked(config, public), listed=False))
+        fit("classes", ledger, 3, **OF_LISTS, marginals=marginals)
+    monkeypatch.setattr(prepare, "_earlier", lambda *given: [])
+    fit("classes", ledger, 3, **OF_LISTS, marginals=marginals)
+    assert len(ledger.reservations()) == 1
 
 
 @pytest.mark.parametrize("paired", [True, False])
@@ -90,7 +147,7 @@ def test_a_fit_whose_sums_were_shrunk_by_the_earlier_rule_goes_on_in_its_coordin
     with monkeypatch.context() as before:
         before.setattr(flow, "SHRINKAGES", ("spikes",))
         begun = fit(kind, ledger, 3)
-    entries, X = ledger.head.sequence, people()
+    entries, X = ledger.head.sequence, people().select(list(SCHEMA))
     assert (begun.predict_proba(X) == fit(kind, ledger, 3).predict_proba(X)).all()
     assert ledger.head.sequence == entries
     assert not (begun.predict_proba(X) == fit(kind, other, 3).predict_proba(X)).all()

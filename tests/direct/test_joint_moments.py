@@ -14,7 +14,7 @@ from quorate.data.dialect import PLAIN
 from quorate.data.feature_maps import LinearMap
 from quorate.data.unit_ids import counted_rows
 from quorate.direct.before_pool import before_pool, plan_on
-from quorate.direct.joint_moments import SHRINKAGES, PairColumns, moment_of, pairs_of, sums_over
+from quorate.direct.joint_moments import SHRINKAGES, PairColumns, moment_of, mostly_numbers, pairs_of, sums_over
 from quorate.mechanisms.pair_sums import NoisyPairSums
 from quorate.run import usable_rows
 from quorate.run.schema import Schema as ReadSchema
@@ -372,6 +372,34 @@ def test_a_rare_class_of_two_a_number_and_columns_of_words_are_not_compared():
         assert before_pool(declared, "kernels", **how) == before_pool(declared, "kernels", paired=False, **how)
     for rare in (None, 0.2, 0.5):
         assert before_pool(DECLARED, "kernels", **{**given, "n_classes": 2, "rare": rare}).pairs is not None
+
+
+@pytest.mark.default_cases(1)
+@pytest.mark.parametrize(("n_classes", "neighbours"), [(2, "add-or-remove"), (0, "replace")])
+def test_marginals_of_lists_get_a_tenth_and_those_of_numbers_what_they_need(n_classes, neighbours):
+    lists = Schema({"age": (0, 120), "ward": list("abcdef"), "sex": ["F", "M"]})
+    given = {"n_classes": n_classes, "delta": 1e-5, "epsilon": 1.0, "neighbours": neighbours}
+    for n_units, needed in ((650, 0.3), (20_000, 0.1)):
+        how = {**given, "n_units": n_units}
+        of_lists, of_numbers = (before_pool(declared, "kernels", **how) for declared in (lists, DECLARED))
+        assert of_lists.share == 0.1
+        assert of_numbers.share == before_pool(lists, "kernels", listed=False, **how).share == needed
+        assert of_numbers == before_pool(DECLARED, "kernels", listed=False, **how)
+    wide = Schema({f"x{place}": (0, 120) for place in range(9)} | {"ward": [str(code) for code in range(40)]})
+    for n_units, share in ((1_999, 0.1), (2_000, 0.3)):  # of more units nothing was measured
+        assert not mostly_numbers(wide)
+        found = before_pool(wide, "kernels", **{**given, "epsilon": 0.5, "n_units": n_units}).share
+        assert found == share
+        assert 1 - 1e-6 < epsilon(of_lists.event_for(neighbours), 1e-5) <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("n_numbers", "n_values", "mostly"), [(2, 3, True), (2, 4, False), (3, 5, True), (3, 6, False), (0, 1, False)]
+)
+def test_columns_are_mostly_numbers_where_half_of_the_features_are(n_numbers, n_values, mostly):
+    """A list has a feature for what is missing, too."""
+    columns = {f"x{place}": (0, 1) for place in range(n_numbers)} | {"ward": [str(code) for code in range(n_values)]}
+    assert mostly_numbers(Schema(columns)) == mostly
 
 
 def test_the_share_is_the_least_whose_noise_is_clear():

@@ -1,6 +1,7 @@
 """Feature maps of a direct run, and runs without public rows: from a schema to a package, also after a kill."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -13,7 +14,7 @@ from tests.folder.test_begun_before import begun
 from tests.used_rows import used
 
 from quorate.deferred import skops
-from quorate.direct import flow
+from quorate.direct import flow, prepare
 from quorate.errors import BudgetExhausted, DataRefused
 from quorate.folder import batch
 from quorate.folder.batch import load_run
@@ -154,6 +155,26 @@ def test_a_run_is_killed_within_a_level_goes_on_and_publishes_the_rows_it_drew(m
     before = (root / "public" / "pool.parquet").read_bytes()
     assert cli("run", root)[0] == 0
     assert (root / "public" / "pool.parquet").read_bytes() == before
+
+
+def test_a_run_of_lists_that_was_begun_with_the_share_of_numbers_goes_on_with_it(make_run, monkeypatch):
+    root = make_run(**LISTS_ALONE, **{"budget.epsilon": 0.2})
+    assert read_run(root, begin=False).task.drawn.before.share == 0.1
+    asked = prepare.as_asked
+    with monkeypatch.context() as then:
+        then.setattr(prepare, "as_asked", lambda config, public: replace(asked(config, public), listed=False))
+        killed_in(flow, "descend", root)
+    charged = history(root)
+    with monkeypatch.context() as twin:  # that does not look for it would pay again
+        twin.setattr(prepare, "_earlier", lambda *_: [])
+        with pytest.raises(BudgetExhausted):
+            execute(read_run(root), command="quorate run")
+    for _ in range(2):
+        again = read_run(root)
+        assert again.task.drawn.before.share == 0.3
+        execute(again, command="quorate run")
+    assert charges(root) == 1
+    assert history(root)[: len(charged)] == charged
 
 
 def test_a_pool_that_was_kept_for_another_charge_is_not_that_of_a_run(make_run):

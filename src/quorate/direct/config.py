@@ -17,7 +17,7 @@ from quorate.data.feature_maps.composed import FeatureMapName
 from quorate.data.feature_maps.first_maps import has_patches
 from quorate.data.labels import Label
 from quorate.direct.defaults import RATE, RATE_OF_DRAWN, RULE
-from quorate.direct.joint_moments import compares_pairs
+from quorate.direct.joint_moments import compares_pairs, lists_of_few
 from quorate.errors import InvalidParameter, named
 from quorate.ledger.budget import EPSILON_DIGITS, Composition, float_down, largest_rho
 from quorate.run.drawn_pool import N_ROWS, refuse_both
@@ -34,8 +34,9 @@ class DirectConfig(MethodConfig):
     (:data:`.defaults.RULE`), by an earlier rule where a run was begun by it. `class_shares`: in the order of the
     classes. `marginals`: the share of μ² that noisy marginals get; None for the default, 0 for none: then rows are
     taken as they are, without a pool. `paired`: whether sums over pairs of columns are released beside them; not where
-    a run was begun before there were any. `rate_of_drawn`: η on a drawn pool (:func:`rate_of`), by an earlier default
-    where a run was begun by it.
+    a run was begun before there were any. `listed`: whether that default is the least share where columns of few
+    units are mostly lists; not where a run was begun by the earlier one. `rate_of_drawn`: η on a drawn pool
+    (:func:`rate_of`), by an earlier default where a run was begun by it.
     """
 
     classes: Any = None
@@ -46,6 +47,7 @@ class DirectConfig(MethodConfig):
     schema: Any = None
     marginals: float | None = None
     paired: bool = True
+    listed: bool = True
     rate_of_drawn: float = RATE_OF_DRAWN
     rounds: int | None = None
     clip: float | None = None
@@ -150,6 +152,8 @@ def plan_key(
     )
     if drawn and config.paired and _compares_pairs(config, n_classes):
         cache_inputs = (*cache_inputs, "pairs")
+    if drawn and config.listed and config.marginals is None and lists_of_few(DeclaredSchema.of(config.schema), n_units):
+        cache_inputs = (*cache_inputs, "lists")
     if drawn and (rate := rate_of(config, n_classes)) != RATE:
         cache_inputs = (*cache_inputs, "rate", rate)
     if config.composition != "sum":

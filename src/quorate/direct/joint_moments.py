@@ -42,6 +42,7 @@ from quorate.students.scores import RARE_OF_TWO
 from quorate.types import BoolArray, FloatArray, IntArray, Secret
 
 LEAST_SHARE, MOST_SHARE = 0.05, 0.1  #: of μ², for sums of products
+FEW_UNITS: Final = 2_000  #: below which columns that are mostly lists get the least share of marginals
 MOST_COLUMNS: Final = 150  # of linear features that are compared, those that vary most
 _LEAST_VARIANCE = 1e-8
 _LEAST_EIGENVALUE = 0.3
@@ -56,13 +57,22 @@ SHRINKAGES: Final[tuple[Shrinkage, ...]] = ("expected", "spikes")
 _STEP_BITS, _LARGEST = 10, 128.0  # standardised entries are multiples of 2^-10, cut at 128
 
 
+def mostly_numbers(declared: Schema) -> bool:
+    """Whether columns are mostly numbers: at least half of the linear features are of these."""
+    n_numbers = sum(isinstance(held, NumberColumn) for held in declared.columns.values())
+    return 4 * n_numbers >= encoded_width(declared)  # a number is two linear features
+
+
+def lists_of_few(declared: Schema, n_units: int) -> bool:
+    """Whether columns are mostly lists, and units few: marginals are worth their least share alone then."""
+    return n_units < FEW_UNITS and not mostly_numbers(declared)
+
+
 def compares_pairs(declared: Schema, n_classes: int, rare: float | None) -> bool:
     """Whether sums over pairs are worth their price: of columns that are mostly numbers, and classes of which none is
     declared to be rare. `rare`: the declared share of the rarer of two classes.
     """
-    n_numbers = sum(isinstance(held, NumberColumn) for held in declared.columns.values())
-    many = 4 * n_numbers >= encoded_width(declared)  # a number is two linear features
-    return many and n_classes >= 2 and (rare is None or rare >= RARE_OF_TWO)
+    return mostly_numbers(declared) and n_classes >= 2 and (rare is None or rare >= RARE_OF_TWO)
 
 
 def pairs_of(

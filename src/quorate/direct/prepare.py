@@ -19,7 +19,7 @@ from quorate.data.unit_ids import counted_rows
 from quorate.direct.before_pool import BeforePool, DrawnPool, before_pool, feature_map_of, plan_on
 from quorate.direct.config import DirectConfig, as_asked, charge_beginning, draws_pool, rate_of, rho_of, schema_of
 from quorate.direct.defaults import RATE
-from quorate.direct.joint_moments import compares_pairs
+from quorate.direct.joint_moments import compares_pairs, lists_of_few
 from quorate.direct.plan import DirectPlan, plan_direct, plan_without_pool
 from quorate.direct.stored import BegunRun, load_plan
 from quorate.direct.task import DirectTask
@@ -173,9 +173,10 @@ def _with_default_named(config: DirectConfig, public: Any) -> tuple[DirectConfig
 
 
 def _earlier(config: DirectConfig, public: Any, task: DirectTask | None) -> list[DirectConfig]:
-    """Return what the same wishes meant by earlier defaults, the newest first. A drawn pool had the rate of others,
-    before that no sums over pairs, and a schema no marginals; no round of a number counted targets once, and then they
-    counted by another rule. `task`: by today's defaults, where it is no refusal.
+    """Return what the same wishes meant by earlier defaults, the newest first. Few units' lists had the share of
+    numbers, a drawn pool had the rate of others, before that no sums over pairs, and a schema no marginals; no round of
+    a number counted targets once, and then they counted by another rule. `task`: by today's defaults, where it is no
+    refusal.
     """
     rules = range(config.located, -1, -1) if config.target_range is not None else [config.located]
     if not draws_pool(config, public):
@@ -187,6 +188,8 @@ def _earlier(config: DirectConfig, public: Any, task: DirectTask | None) -> list
             of_drawn.append({"rate_of_drawn": RATE})
         of_drawn.append({"rate_of_drawn": RATE, "paired": False})
     if config.marginals is None:
+        if drawn is None or lists_of_few(drawn.before.declared, drawn.before.n_units):
+            of_drawn.append({"listed": False})
         of_drawn.append({"marginals": 0})
     return [replace(config, located=rule, **then) for then in of_drawn for rule in rules][1:]
 
@@ -218,7 +221,7 @@ def _planned(
     if drawn is not None:
         share = None if config.marginals is None else real("marginals", config.marginals, above=0, below=1)
         how |= {"rare": rare, "rate": rate_of(config, facts["n_classes"])}
-        before = before_pool(drawn, config.feature_map, share=share, paired=config.paired, **how)
+        before = before_pool(drawn, config.feature_map, share=share, paired=config.paired, listed=config.listed, **how)
         return plan_on(before, schema), schema, before
     if public is None:
         return plan_without_pool(int(schema.numbers(schema.pool).shape[1]), **how), schema, None

@@ -124,9 +124,9 @@ class PrivateClassifier(EitherMethod, VoteArguments, Arguments):
         method, in place of this machine: the same votes, and the same sums. :meth:`ask` asks teachers here.
     marginals : float, optional
         Where ``fit`` gets a schema: the share of the budget (of μ²) that noisy counts of the columns get, in (0, 1); by
-        default the least within [.1, .3] that tells six parts of a number's range apart. Of the direct method,
-        where columns are mostly numbers and neither of two classes is declared to be rare, noisy sums over pairs of
-        columns get another .05 to .1.
+        default the least within [.1, .3] that tells six parts of a number's range apart, and .1 of the direct method
+        where columns are mostly lists, and units fewer than 2,000. Where they are mostly numbers and neither of two
+        classes is declared to be rare, its noisy sums over pairs of columns get another .05 to .1.
     neighbours : {"auto", "add-or-remove", "replace"}, default "auto"
         Of the direct method, as :class:`~quorate.PrivateLogisticRegression` has it. Of votes, where ``fit`` gets a
         schema: for which change of one unit the noise of these counts is. By default it is enough for each, as that of

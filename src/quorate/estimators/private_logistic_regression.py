@@ -57,9 +57,9 @@ class PrivateLogisticRegression(Decided, LearnsByRounds):
         Columns of running text in a frame; their words are weighed by how rare they are in the pool (TF-IDF).
     marginals : float, optional
         Where ``fit`` gets a schema: the share of μ² for noisy marginals, in [0, 1). By default a tenth, and up to .3
-        where units are few for many columns; where columns are mostly numbers and neither of two classes is declared
-        to be rare, noisy sums over pairs of columns get another .05 to .1. 0: no pool is drawn, and rows are scaled to
-        length one as they are.
+        where units are few for many columns; a tenth of columns that are mostly lists, of fewer than 2,000 units. Where
+        they are mostly numbers and neither of two classes is declared to be rare, noisy sums over pairs of columns get
+        another .05 to .1. 0: no pool is drawn, and rows are scaled to length one as they are.
     rounds, clip : int, float, optional
         T ≥ 1 and B > 0 in place of what follows from public facts: the number of rounds, and the length that the
         gradient of one unit is cut off at.

@@ -92,7 +92,9 @@ class MethodSettings:
         "with a `[schema]`: the share of μ² that pays for noisy counts of the columns, from which a pool is drawn; "
         'with `"direct"`, of columns that are mostly numbers and no class that is declared to be rare, noisy sums over '
         "pairs of columns take another .05 to .1, and 0 draws no pool: rows are taken as they are",
-        default=None, default_words="a tenth, up to .3 for few units",
+        default=None,
+        default_words='a tenth, up to .3 for few units; with `"direct"`, of mostly lists of fewer than 2,000 units, '
+        "a tenth",
     )  # fmt: skip
     neighbours: Literal["auto", "add-or-remove", "replace"] = setting(
         choice("auto", "add-or-remove", "replace"),
