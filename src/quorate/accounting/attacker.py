@@ -2,8 +2,7 @@ r"""What (ε, δ) says: in odds, how often the best possible observer is right, 
 
 The words are the definition: :math:`P(S) \le e^\varepsilon Q(S) + \delta` and
 :math:`Q(S) \le e^\varepsilon P(S) + \delta` for every set S of outcomes, whatever somebody may find. They do not say
-that the factor holds *except with probability δ*, which would be more: at ε = 1 and δ = 1e-5 the ratio of the
-probabilities of what rounds release is beyond e with 16 times that probability.
+that the factor holds *except with probability δ*, which would be more: it would bound the privacy loss.
 
 A guarantee is one point (ε, δ). A release has a whole curve δ(ε), of which every point binds the attacker at once, and
 what is left is the function of Dong, Roth and Su: the best rate of misses at each rate of false alarms

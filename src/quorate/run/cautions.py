@@ -94,9 +94,9 @@ def reach(mechanism: Mechanism, *, n_teachers: int, n_classes: int, n_queries: i
         )
         return words, f"aise {named('epsilon')} or bring more private rows"
 
-    if (found := problem(n_teachers)) is None:
+    if (fault := problem(n_teachers)) is None:
         return caution(NOTHING_CAN_BE_ANSWERED, Severity.SERIOUS, None)
-    words, advice = found
+    words, advice = fault
     more = range(n_teachers + 1, most_teachers + 1)
     enough = bisect_left(more, True, key=lambda teachers: problem(teachers) is None)
     take = f"Take {named('n_teachers', more[enough])} or more, r" if enough < len(more) else "R"

@@ -165,7 +165,7 @@ class Client:
         import httpx
 
         place, at = _address("url", url), None if proxy is None else _address("proxy", proxy)
-        of_tls = [each for each in (place, at) if each is not None and each.scheme == "https"]
+        of_tls = [address for address in (place, at) if address is not None and address.scheme == "https"]
         trusted = _trusting(ca, needed=bool(of_tls))
         through = None if at is None else httpx.Proxy(at, ssl_context=trusted if at in of_tls else None)
         self._http = httpx.Client(

@@ -44,10 +44,10 @@ _NOBODY = "0" * 64  # what an unknown key's hash is compared with, so that it ta
 
 
 def _scopes(name: str, value: object) -> tuple[Scope, ...]:
-    given = value if isinstance(value, list | tuple) else ()
-    if not given or any(scope not in SCOPES for scope in given):
+    scopes = value if isinstance(value, list | tuple) else ()
+    if not scopes or any(scope not in SCOPES for scope in scopes):
         raise InvalidParameter(parameter=name, got=value, expected=f"one or more of {', '.join(SCOPES)}")
-    return tuple(scope for scope in SCOPES if scope in given)
+    return tuple(scope for scope in SCOPES if scope in scopes)
 
 
 def _moment(name: str, value: object) -> str:
