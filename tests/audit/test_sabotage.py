@@ -177,7 +177,7 @@ def marginal_level() -> Any:
     marginals = NoisyMarginals((Partition(2),), mu=1.0, neighbours="add-or-remove")
 
     def release(counts: Any, noise: Any) -> Any:
-        return marginals.release_level(marginals.first, [counts], noise)[0]
+        return marginals.release_level(marginals.level(1), [counts], noise)[0]
 
     return audited(release, np.array([30, 5]), np.array([31, 5]), GaussianClaim(1.0))
 

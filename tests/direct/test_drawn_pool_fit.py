@@ -4,7 +4,6 @@ import datetime as dt
 import sys
 import warnings
 from contextlib import nullcontext
-from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -24,13 +23,14 @@ from quorate import (
 )
 from quorate.accounting import Composed, epsilon
 from quorate.data.declared_schema import Schema
-from quorate.direct import descend, flow
+from quorate.direct import descend
 from quorate.direct import task as task_module
 from quorate.direct.before_pool import before_pool, feature_map_of
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.mechanisms import NoisyMarginals
+from quorate.release import release as released
 from quorate.release.charge import COORDINATES, GRADIENT_ROUND, MARGINAL_LEVEL
-from quorate.run.drawn_pool import RULES
+from quorate.run import drawn_pool
 from quorate.students.scores import SCORINGS
 
 N = 2_000
@@ -233,7 +233,7 @@ def test_a_fit_that_was_killed_goes_on_and_draws_nothing_again(lost, feature_map
         clf = again.resume(ROWS, LABELS, schema=LISTS)
     assert ("lost  " in clf.summary()) == (lost == "a level")
     released = clf._kept.task.drawn.released
-    assert released.lost == (1 if lost == "a level" else None)
+    assert released.lost == ((1,) if lost == "a level" else ())
     with Ledger(tmp_path / "ledger.db") as ledger:
         [reservation] = ledger.reservations()
         blocks = reservation.blocks(GRADIENT_ROUND)
@@ -242,26 +242,31 @@ def test_a_fit_that_was_killed_goes_on_and_draws_nothing_again(lost, feature_map
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("rule", RULES[1:])
-def test_a_fit_that_was_begun_when_rows_were_drawn_by_another_rule_goes_on_so(rule, tmp_path, monkeypatch):
+@pytest.mark.filterwarnings("ignore:drawn-and-lost")
+@pytest.mark.parametrize("where", ["of the levels", "before the rounds"])
+def test_a_fit_that_was_begun_when_levels_counted_halves_goes_on_so(where, tmp_path, monkeypatch):
     rows, labels = patients(N, 1)
-    codes = [f"c{code}" for code in range(200)]
-    rows = rows.with_columns(code=pl.Series([codes[place % 200] for place in range(N)]))
-    schema = {"age": (0, 120), "income": "drop", "seen": "drop", "ward": ["n", "s"], "code": codes}
-    real = flow.draw_rows
+    schema = {"age": (0, 120), "income": "number", "seen": "drop", "ward": ["n", "s"]}
     with monkeypatch.context() as patch:
-
-        def as_before(schema, released, *how):
-            return real(schema, replace(released, rule=rule), *how)
-
-        patch.setattr(flow, "draw_rows", as_before)
-        patch.setattr(descend, "noisy_sum", dies)
+        patch.setattr(drawn_pool, "counted_by_halves", lambda *_: True)
+        stored = []
+        real = NoisyMarginals.release_level
+        patch.setattr(NoisyMarginals, "release_level", lambda *given: dies() if len(stored) > 3 else real(*given))
+        if where == "before the rounds":
+            patch.setattr(NoisyMarginals, "release_level", real)
+            patch.setattr(descend, "noisy_sum", dies)
+        patch.setattr(drawn_pool, "release", lambda *given, **how: (released(*given, **how), stored.append(1))[0])
         with pytest.raises(Killed):
             estimator(ledger=tmp_path / "ledger.db").fit(rows, labels, schema=schema)
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        [before] = [reservation.blocks(MARGINAL_LEVEL) for reservation in ledger.reservations()]
     clf = estimator(ledger=tmp_path / "ledger.db").resume(rows, labels, schema=schema)
-    task = clf._kept.task
-    now = real(task.drawn.before.declared, task.drawn.released, 1_200, task.drawn.key)
-    assert not clf.pool_.equals(now)
+    drawn = clf._kept.task.drawn
+    assert drawn.released.by_halves
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        [after] = [reservation.blocks(MARGINAL_LEVEL) for reservation in ledger.reservations()]
+    assert [block.answers for block in after][: len(before)] == [block.answers for block in before]
+    assert len(after) == len(before) or where == "of the levels"
 
 
 @pytest.mark.parametrize(

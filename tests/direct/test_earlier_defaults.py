@@ -55,12 +55,14 @@ def fit(kind, ledger, seed, n=N, schema=None, **more):
 @pytest.mark.parametrize(
     ("kind", "earlier", "seed"),
     [
-        ("classes", {"rate_of_drawn": 4.0}, 3),
-        ("two classes", {"paired": False}, 3),
+        ("classes", {"averaged": False}, 3),
+        ("number", {"averaged": False}, None),
+        ("classes", {"averaged": False, "rate_of_drawn": 4.0}, 3),
+        ("two classes", {"averaged": False, "paired": False}, 3),
         ("two classes", {"marginals": 0}, None),
-        ("classes", {"rate_of_drawn": 4.0, "paired": False}, None),
-        ("number", {"located": 1}, 3),
-        ("number", {"located": 0}, None),
+        ("classes", {"averaged": False, "rate_of_drawn": 4.0, "paired": False}, None),
+        ("number", {"averaged": False, "located": 1}, 3),
+        ("number", {"averaged": False, "located": 0}, None),
         ("classes", {"marginals": 0}, 3),
         ("number", {"marginals": 0}, None),
         ("number", {"marginals": 0, "located": 1}, 3),
@@ -73,7 +75,7 @@ def test_a_fit_that_was_begun_by_earlier_defaults_goes_on_with_its_charge_and_ro
         before.setattr(prepare, "as_asked", lambda config, public: replace(asked(config, public), **earlier))
         begun = fit(kind, ledger, seed)
     (charged,) = ledger.reservations()
-    assert (PAIR_SUMS in charged.purposes) == (earlier.keys() == {"rate_of_drawn"})
+    assert (PAIR_SUMS in charged.purposes) == (kind != "number" and earlier.keys() <= {"averaged", "rate_of_drawn"})
     if "located" in earlier:
         assert (begun.plan_.settings.counting, begun.plan_.settings.nearest) == (2 * earlier["located"], False)
     entries = ledger.head.sequence
@@ -88,10 +90,10 @@ def test_a_fit_that_was_begun_by_earlier_defaults_goes_on_with_its_charge_and_ro
 @pytest.mark.parametrize(
     ("kind", "earlier", "seed"),
     [
-        ("classes", {"listed": False}, 3),
-        ("number", {"listed": False}, 3),
-        ("two classes", {"listed": False}, None),
-        ("number", {"listed": False, "located": 1}, None),
+        ("classes", {"listed": False, "averaged": False}, 3),
+        ("number", {"listed": False, "averaged": False}, 3),
+        ("two classes", {"listed": False, "averaged": False}, None),
+        ("number", {"listed": False, "averaged": False, "located": 1}, None),
         ("classes", {"marginals": 0}, None),
     ],
 )
@@ -129,12 +131,12 @@ def test_a_share_that_was_asked_for_is_the_same_release_by_every_default(monkeyp
     assert len(ledger.reservations()) == 1
 
 
-@pytest.mark.parametrize("paired", [True, False])
-def test_a_fit_that_was_begun_without_a_share_goes_on_where_a_rare_one_is_declared(monkeypatch, tmp_path, paired):
+@pytest.mark.parametrize("earlier", [{}, {"averaged": False}, {"averaged": False, "paired": False}])
+def test_a_fit_that_was_begun_without_a_share_goes_on_where_a_rare_one_is_declared(monkeypatch, tmp_path, earlier):
     """Two classes of which none is declared to be rare have sums over pairs today, and had none then."""
     with monkeypatch.context() as before:
         asked = prepare.as_asked
-        before.setattr(prepare, "as_asked", lambda config, public: replace(asked(config, public), paired=paired))
+        before.setattr(prepare, "as_asked", lambda config, public: replace(asked(config, public), **earlier))
         fit("two classes", tmp_path / "ledger.db", 3)
     fit("two classes", tmp_path / "ledger.db", 3, class_shares={"high": 0.1})
     with Ledger(tmp_path / "ledger.db") as ledger:
@@ -176,7 +178,8 @@ def test_units_that_were_held_out_by_earlier_defaults_stay_held_out(monkeypatch,
     )
     with monkeypatch.context() as before:
         asked = prepare.as_asked
-        before.setattr(prepare, "as_asked", lambda config, public: replace(asked(config, public), rate_of_drawn=4.0))
+        earlier = {"averaged": False, "rate_of_drawn": 4.0}
+        before.setattr(prepare, "as_asked", lambda config, public: replace(asked(config, public), **earlier))
         fit("classes", ledger, seed, n=2_500, calibration_share=0.3)
     fit("classes", ledger, seed, n=2_500, calibration_share=0.3)
     assert len(ledger.reservations()) == 1

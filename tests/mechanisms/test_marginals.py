@@ -1,4 +1,4 @@
-"""Noisy marginals: σ and price by a second way, which nodes are opened, and what is refused."""
+"""Noisy marginals: σ, price and estimates by a second way, which parts are halved, and what is refused."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from quorate.accounting import Composed, DiscreteGaussian, Repeated, epsilon, zcdp
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import MarginalLevel, NoisyMarginals, Partition
+from quorate.mechanisms.marginals import estimated_counts
 from quorate.noise import SeededNoise
 
 MIXED = (Partition(4), Partition.tree(5), Partition(11), Partition.tree(3), Partition.tree(5))
@@ -76,35 +77,73 @@ def test_the_same_noise_has_another_price_for_the_other_relation():
     assert marginals.event_for("add-or-remove") == marginals.event
 
 
-def slow_children(nodes: list[int], noisy: list[int], level: int, depth: int, sigma: float) -> list[int]:
-    large = [(-n, node) for node, n in zip(nodes, noisy, strict=True) if n >= 3 * sigma and node < 2**level]
-    chosen = sorted(node for _, node in sorted(large)[:512]) if level < depth else []
-    return [child for node in chosen for child in (2 * node, 2 * node + 1)]
+def counted(rng, depth, n_levels):
+    """Levels of one tree as they might have been released: each halves some parts of the one before."""
+    nodes, levels = np.array([0, 4, 5, 6, 7]), []
+    for number in range(1, n_levels + 1):
+        levels.append((MarginalLevel(number, (nodes,)), (rng.integers(-50, 900, len(nodes)),)))
+        halved = nodes[(rng.random(len(nodes)) < 0.4) & (nodes > 0) & (nodes < 2**depth)]
+        nodes = np.sort(np.concatenate([np.setdiff1d(nodes, halved), 2 * halved, 2 * halved + 1]))
+    return levels
 
 
-def test_a_level_opens_the_largest_nodes_that_noise_does_not_explain():
-    rng = np.random.default_rng(1)
-    marginals = NoisyMarginals((Partition.tree(13), Partition(3)), mu=1.0, neighbours="add-or-remove")
+@pytest.mark.parametrize("n_levels", [1, 2, 7])
+def test_counts_of_parts_are_the_least_squares_estimate_by_every_count(n_levels):
+    levels = counted(np.random.default_rng(n_levels), 6, n_levels)
+    parts, counts, errors = estimated_counts(0, levels)
+    cells = Partition.tree(6).cells_of(parts)
+    every = [(*ends, count) for level, noisy in levels for *ends, count in zip(*ranges(level), noisy[0], strict=True)]
+    sums = np.array([[(low <= cells[0]) & (cells[1] <= high)] for low, high, _ in every], dtype=float)[:, 0]
+    expected, *_ = np.linalg.lstsq(sums, np.array([count for *_, count in every], dtype=float), rcond=None)
+    assert counts == pytest.approx(expected, abs=1e-8)
+    assert errors**2 == pytest.approx(np.diag(np.linalg.inv(sums.T @ sums)), rel=1e-9)
+
+
+def ranges(level):
+    return Partition.tree(6).cells_of(level.nodes[0])
+
+
+def test_a_level_halves_what_noise_does_not_explain_and_the_levels_left_can_tell_apart():
+    marginals = NoisyMarginals((Partition.tree(13), Partition(3)), mu=0.01, neighbours="add-or-remove")
     sigma = marginals.sigma(marginals.partitions[0])
-    nodes = np.sort(rng.choice(2**12, 1_000, replace=False))
-    noisy = np.where(rng.random(1_000) < 0.9, 3 * sigma + rng.integers(0, 40, 1_000), sigma).astype(np.int64)
-    level = MarginalLevel(12, (nodes, nodes[:0]))
-    below = marginals.after(level, (noisy, nodes[:0]))
-    assert below.nodes[0].tolist() == slow_children(nodes.tolist(), noisy.tolist(), 12, 13, sigma)
-    assert len(below.nodes[0]) == 2 * 512
-    assert below.nodes[1].tolist() == []
-    assert marginals.after(below, (np.full(1_024, 10**6), nodes[:0])).is_empty
-    first = marginals.first
-    assert marginals.after(first, (np.full(3, 10**6), np.full(3, 10**6))).nodes[0].tolist() == [0, 1, 2, 3]
-    assert marginals.after(first, marginals.nothing(first)).is_empty
+    first = marginals.level(1)
+    assert [nodes.tolist() for nodes in first.nodes] == [[0, 4, 5, 6, 7], [0, 1, 2]]
+
+    def below(number, *counts):
+        levels = [
+            (MarginalLevel(at, first.nodes), ((sigma * np.array(of)).astype(int), np.full(3, 10**6)))
+            for at, of in enumerate(counts, start=1)
+        ]
+        return marginals.level(number, levels).nodes[0].tolist()
+
+    assert below(2, [9, 2.9, 3.1, 0, -4]) == sorted([0, 4, 6, 7, 10, 11])
+    assert below(3, [9, 2.9, 3.1, 0, -4], [9, 2.5, 2.5, 0, -4]) == sorted([0, 6, 7, 8, 9, 10, 11])  # counted twice
+    assert below(13, [9, 5.9, 6.1, 0, -4]) == sorted([0, 4, 6, 7, 10, 11])  # each half has the last level alone
+    assert below(14, [9, 9, 9, 9, 9]) == []
+    assert marginals.level(2, [(first, (np.full(5, 10**6), np.full(3, 10**6)))]).nodes[1].tolist() == []
 
 
-def test_nodes_of_a_level_are_the_cells_below_them():
+def test_of_many_parts_the_largest_are_halved():
+    marginals = NoisyMarginals((Partition.tree(13),), mu=1.0, neighbours="add-or-remove")
+    nodes = np.concatenate([[0], np.arange(2**8, 2**8 + 256)])
+    counts = np.random.default_rng(1).permutation(np.arange(257) + 10_000)
+    below = marginals.level(9, [(MarginalLevel(8, (nodes,)), (counts,))]).nodes[0]
+    assert len(below) == 512
+    kept = np.intersect1d(nodes[1:], below)
+    assert len(kept) == 1
+    assert counts[nodes == kept].item() == counts[1:].min()
+    ends = marginals.partitions[0].cells_of(below)
+    assert int((ends[1] - ends[0]).sum()) == 2**13 + 1
+
+
+def test_nodes_are_the_cells_below_them():
     tree = Partition.tree(3)
-    first, behind = tree.cells_of(np.array([0, 1, 2]), 1)
-    assert list(zip(first.tolist(), behind.tolist(), strict=True)) == [(0, 4), (4, 8), (8, 12)]  # 8 is what is missing
-    assert [ends.tolist() for ends in tree.cells_of(np.array([5]), 3)] == [[5], [6]]
-    assert [ends.tolist() for ends in Partition(9).cells_of(np.array([7]), 1)] == [[7], [8]]
+    first, behind = tree.cells_of(np.array([0, 1, 2, 3, 13]))
+    ends = list(zip(first.tolist(), behind.tolist(), strict=True))
+    assert ends == [(8, 9), (0, 8), (0, 4), (4, 8), (5, 6)]
+    largest = Partition.tree(40)
+    assert [ends.tolist() for ends in largest.cells_of(np.array([2**41 - 1]))] == [[2**40 - 1], [2**40]]
+    assert [ends.tolist() for ends in Partition(9).cells_of(np.array([7]))] == [[7], [8]]
 
 
 def test_noise_has_the_scale_of_its_column():

@@ -137,7 +137,10 @@ IN_BETWEEN = "charged and never released: a process ended in between"
     ("parts", "said"),
     [
         ([part(MARGINAL_LEVEL)], f"1 level of marginals, {IN_BETWEEN}. Nothing is known of any column, so that rows"),
-        ([part(MARGINAL_LEVEL, 3)], f"1 level of marginals, {IN_BETWEEN}. No level below the first 3 levels was"),
+        (
+            [part(MARGINAL_LEVEL, 3)],
+            f"1 level of marginals, {IN_BETWEEN}. Rows are drawn from the levels that are stored; lists",
+        ),
         (
             [part(PAIR_SUMS), part(TUNING)],
             f"1 sum over pairs of columns and 1 limit of the units held out, {IN_BETWEEN}",

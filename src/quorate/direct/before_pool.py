@@ -3,10 +3,10 @@ and rounds, in one reservation.
 
 All of it follows from public facts: the schema, n₀, the number of classes, (ε, δ) and the relation. With
 :math:`\mu(\varepsilon, \delta)` of the whole, marginals get the share s of :math:`\mu^2`, a tenth by default, and up to
-.3 where units are few for many columns: the least with :math:`q = n_0/(3\sigma_t) \ge 6`; a tenth again of columns that
-are mostly lists where units are fewer than 2,000. Sums over pairs get .05 to .1 where the noise leaves something to
-see. The rounds' noise is then the least for which the whole costs no more than ε; `tests/direct/test_joint_moments.py`
-adds it up by another road, in closed form.
+.3 where units are few for many columns: the least with :math:`q = n_0 \sqrt{D/2}/(3\sigma_t) \ge 6`; a tenth again of
+columns that are mostly lists where units are fewer than 2,000. Sums over pairs get .05 to .1 where the noise leaves
+something to see. The rounds' noise is then the least for which the whole costs no more than ε;
+`tests/direct/test_joint_moments.py` adds it up by another road, in closed form.
 """
 
 from __future__ import annotations
@@ -154,18 +154,20 @@ def before_pool(
     share: float | None = None,
     paired: bool = True,
     listed: bool = True,
+    averaged: bool = True,
     **settings: Any,
 ) -> BeforePool:
     """Fix what a run pays for, by public facts alone; `settings`: of :class:`~quorate.direct.plan.RoundsAsked`.
     `share`: s in (0, 1), in place of the default. `paired`: whether sums over pairs are released where they can tell
-    something. `listed`: whether columns of few units that are mostly lists get the least share by default. Raises
-    InvalidParameter if (ε, δ) is too small for noise to be drawn.
+    something. `listed`: whether columns of few units that are mostly lists get the least share by default. `averaged`:
+    how the default share is told, as :func:`plan_pool` says. Raises InvalidParameter if (ε, δ) is too small for noise
+    to be drawn.
     """
     of = RoundsAsked(**settings)
     n_units, n_classes, relation = of.n_units, of.n_classes, of.neighbours or "replace"
     if share is None and listed and lists_of_few(declared, n_units):
         share = LEAST_SHARE
-    pool = plan_pool(declared, of.mu, n_units=n_units, neighbours=relation, share=share)
+    pool = plan_pool(declared, of.mu, n_units=n_units, neighbours=relation, share=share, averaged=averaged)
     pairs, of_pairs = None, 0.0
     if paired and feature_map == "kernels" and pool.share <= _MOST_COUNTED:
         facts: dict[str, Any] = {"n_classes": n_classes, "n_units": n_units, "rare": of.rare}

@@ -35,7 +35,8 @@ class DirectConfig(MethodConfig):
     classes. `marginals`: the share of μ² that noisy marginals get; None for the default, 0 for none: then rows are
     taken as they are, without a pool. `paired`: whether sums over pairs of columns are released beside them; not where
     a run was begun before there were any. `listed`: whether that default is the least share where columns of few
-    units are mostly lists; not where a run was begun by the earlier one. `rate_of_drawn`: η on a drawn pool
+    units are mostly lists, and `averaged`: whether it is told by counts that half of a tree's levels repeat; neither
+    where a run was begun by an earlier one. `rate_of_drawn`: η on a drawn pool
     (:func:`rate_of`), by an earlier default where a run was begun by it.
     """
 
@@ -48,6 +49,7 @@ class DirectConfig(MethodConfig):
     marginals: float | None = None
     paired: bool = True
     listed: bool = True
+    averaged: bool = True
     rate_of_drawn: float = RATE_OF_DRAWN
     rounds: int | None = None
     clip: float | None = None
@@ -154,6 +156,8 @@ def plan_key(
         cache_inputs = (*cache_inputs, "pairs")
     if drawn and config.listed and config.marginals is None and lists_of_few(DeclaredSchema.of(config.schema), n_units):
         cache_inputs = (*cache_inputs, "lists")
+    elif drawn and config.averaged and config.marginals is None:
+        cache_inputs = (*cache_inputs, "averaged")
     if drawn and (rate := rate_of(config, n_classes)) != RATE:
         cache_inputs = (*cache_inputs, "rate", rate)
     if config.composition != "sum":

@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -20,13 +19,13 @@ from quorate.direct.before_pool import DrawnPool
 from quorate.direct.contribution_check import check_contributions
 from quorate.direct.contributions import Grid, lengths_of, logits_of, places_of, slopes, without_wild_rows
 from quorate.direct.descend import descend
-from quorate.direct.joint_moments import SHRINKAGES
+from quorate.direct.joint_moments import SHRINKAGES, lists_of_few
 from quorate.direct.task import DirectTask
 from quorate.labelling.private_sets import PLACES
 from quorate.ledger import Ledger, Reservation
 from quorate.release import Charge, guarantee_of
 from quorate.run.cell_task import behind_features, number_model
-from quorate.run.drawn_pool import N_ROWS, RULES, count_cells, release_marginals, stated_coordinates
+from quorate.run.drawn_pool import N_ROWS, count_cells, release_marginals, stated_coordinates
 from quorate.run.drawn_rows import draw_rows, kept_pool, parquet_of
 from quorate.run.facts import Result
 from quorate.run.progress import PARTS, in_parts
@@ -181,13 +180,13 @@ def _with_drawn_pool(
     reservation = charge.reserve(ledger)
     tell = partial(see, "marginals")
     released = release_marginals(before.marginals, counts, reservation, task.noise, progress=tell)
+    released = replace(released, tails=lists_of_few(before.declared, before.n_units))
     task = replace(task, drawn=replace(drawn, released=released))
     stated = bool(stated_coordinates(reservation))
     if not (stated and task.stored):
         pool = kept_pool(stages, task.plan_key) if stated else None
-        for rule, shrinkage in product(RULES if pool is None else RULES[:1], SHRINKAGES):
-            drawn_by = replace(released, rule=rule)
-            rows = draw_rows(before.declared, drawn_by, N_ROWS, drawn.key) if pool is None else pool
+        rows = draw_rows(before.declared, released, N_ROWS, drawn.key) if pool is None else pool
+        for shrinkage in SHRINKAGES:
             if not stated or task.on(rows, reservation, shrinkage).rests_on(reservation):
                 break
         if pool is None:

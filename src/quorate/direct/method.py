@@ -251,7 +251,7 @@ _OF_PAIRS: Final = (
 
 def _drawn_pool(drawn: DrawnPool) -> Finding:
     released = drawn.released
-    lost = released is not None and released.lost is not None
+    lost = released is not None and bool(released.lost)
     return Finding(
         code="drawn pool",
         words="Were the rows that stand for public ones made from released counts alone?",
@@ -261,7 +261,7 @@ def _drawn_pool(drawn: DrawnPool) -> Finding:
         "from stored counts, each column by itself. They are not people, and were not compared with the private ones: "
         "rows of few categories agree by chance, and the answer would tell of private rows."
         + ("" if drawn.before.pairs is None else _OF_PAIRS)
-        + (" One level was lost when a process ended; it counts as zeros, and was not drawn again." if lost else ""),
+        + (" What was lost when a process ended is left out, and was not drawn again." if lost else ""),
     )
 
 

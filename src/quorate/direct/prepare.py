@@ -173,23 +173,27 @@ def _with_default_named(config: DirectConfig, public: Any) -> tuple[DirectConfig
 
 
 def _earlier(config: DirectConfig, public: Any, task: DirectTask | None) -> list[DirectConfig]:
-    """Return what the same wishes meant by earlier defaults, the newest first. Few units' lists had the share of
-    numbers, a drawn pool had the rate of others, before that no sums over pairs, and a schema no marginals; no round of
-    a number counted targets once, and then they counted by another rule. `task`: by today's defaults, where it is no
-    refusal.
+    """Return what the same wishes meant by earlier defaults, the newest first. The share of marginals went by single
+    counts, few units' lists had that of numbers, a drawn pool had the rate of others, before that no sums over pairs,
+    and a schema no marginals; no round of a number counted targets once, and then they counted by another rule. `task`:
+    by today's defaults, where it is no refusal.
     """
     rules = range(config.located, -1, -1) if config.target_range is not None else [config.located]
     if not draws_pool(config, public):
         return [replace(config, located=rule) for rule in rules[1:]]
     of_drawn: list[dict[str, Any]] = [{}]
     drawn = None if task is None else task.drawn
+    of_lists = drawn is None or lists_of_few(drawn.before.declared, drawn.before.n_units)
+    by_one: dict[str, Any] = {"averaged": False} if config.marginals is None else {}
+    if by_one and (drawn is None or not of_lists):
+        of_drawn.append(by_one)
     if drawn is None or task is None or compares_pairs(drawn.before.declared, task.n_classes, None):
         if task is None or task.n_classes > 2:  # the rate of two is the same
-            of_drawn.append({"rate_of_drawn": RATE})
-        of_drawn.append({"rate_of_drawn": RATE, "paired": False})
+            of_drawn.append({**by_one, "rate_of_drawn": RATE})
+        of_drawn.append({**by_one, "rate_of_drawn": RATE, "paired": False})
     if config.marginals is None:
-        if drawn is None or lists_of_few(drawn.before.declared, drawn.before.n_units):
-            of_drawn.append({"listed": False})
+        if of_lists:
+            of_drawn.append({**by_one, "listed": False})
         of_drawn.append({"marginals": 0})
     return [replace(config, located=rule, **then) for then in of_drawn for rule in rules][1:]
 
@@ -221,7 +225,15 @@ def _planned(
     if drawn is not None:
         share = None if config.marginals is None else real("marginals", config.marginals, above=0, below=1)
         how |= {"rare": rare, "rate": rate_of(config, facts["n_classes"])}
-        before = before_pool(drawn, config.feature_map, share=share, paired=config.paired, listed=config.listed, **how)
+        before = before_pool(
+            drawn,
+            config.feature_map,
+            share=share,
+            paired=config.paired,
+            listed=config.listed,
+            averaged=config.averaged,
+            **how,
+        )
         return plan_on(before, schema), schema, before
     if public is None:
         return plan_without_pool(int(schema.numbers(schema.pool).shape[1]), **how), schema, None

@@ -1,7 +1,9 @@
 r"""Noisy one-way marginals: counts of the values of each column, and trees of counts of its numbers, level by level.
 
-A number's range is halved again and again. A level of such a tree counts the units in the two halves of each part whose
-noisy count, one level above, was large; so ranges that hold nobody are never looked into, and bounds may be generous.
+A number's range is cut into quarters, and its parts are halved again and again. Each level counts the units in every
+part; then the parts that noise does not explain are halved, as long as the levels that are left can tell their halves
+apart. A part that is not halved is counted again by the next level, and the noise averages out. So ranges that hold
+nobody are not cut further, bounds may be generous, and no level is spent on nothing.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -23,11 +25,12 @@ from quorate.mechanisms.answers import VOTE_L2_SENSITIVITY
 from quorate.noise import NoiseSource, discrete_gaussian
 from quorate.noise.source import checked_scale
 from quorate.stored_names import stored_as
-from quorate.types import IntArray
+from quorate.types import FloatArray, IntArray
 
-MOST_OPENED: Final = 512  #: nodes of a column and level that are looked into, the largest
-THRESHOLD: Final = 3  #: standard deviations of noise that a count must have to be looked into
+MOST_PARTS: Final = 512  #: of a column; of more, the largest are halved
+THRESHOLD: Final = 3  #: standard deviations of noise that a count must have to be believed
 MOST_DEPTH: Final = 40
+MISSING: Final = 0  #: the node of what is missing; the root is 1, and the halves of node i are 2 i and 2 i + 1
 
 #: How far one unit moves the counts of a column and level: it is in one cell, and its replacement in another.
 SENSITIVITY: Final = {"add-or-remove": 1.0, "replace": VOTE_L2_SENSITIVITY}
@@ -66,22 +69,23 @@ class Partition:
         """Return a tree of so many levels below its root, and a cell for what is missing."""
         return cls(2 ** count("depth", depth, at_least=1) + 1, depth)
 
-    def cells_of(self, nodes: IntArray, level: int) -> tuple[IntArray, IntArray]:
-        """Return the first cell of each node of a level, and the cell behind its last: ``(n_nodes,)`` each.
-
-        Node i of level l is the i-th part of 2^l. What is missing, which has its count at level 1, is the one behind
-        them.
+    def cells_of(self, nodes: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the first cell of each node, and the cell behind its last: ``(n_nodes,)`` each. The nodes of a list
+        are its cells.
         """
-        shift = self.depth - level if self.depth else 0
-        return nodes << shift, (nodes + 1) << shift
+        if not self.depth:
+            return nodes, nodes + 1
+        shift = self.depth + 1 - np.frexp(np.maximum(nodes, 1))[1]  # by how many levels a node is above the cells
+        first = np.where(nodes == MISSING, 2**self.depth, (nodes << shift) - 2**self.depth)
+        return first, first + np.where(nodes == MISSING, 1, 1 << shift)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MarginalLevel:
     """What one level counts.
 
-    `number`: of the level, from 1. `nodes`: for each column the nodes that are counted, in order; none where its tree
-    has ended.
+    `number`: of the level, from 1. `nodes`: for each column the nodes that are counted, of which none is part of
+    another; none where there is nothing more to count.
     """
 
     number: int
@@ -93,14 +97,20 @@ class MarginalLevel:
         return not any(len(nodes) for nodes in self.nodes)
 
 
+#: Levels that were released, each with its noisy counts, column by column.
+Levels: TypeAlias = Sequence[tuple[MarginalLevel, Sequence[IntArray]]]
+
+
 @stored_as("quorate.mechanisms.marginals.NoisyMarginals")
 @dataclass(frozen=True, slots=True)
 class NoisyMarginals:
     r"""Release one-way marginals of d columns, level after level, with discrete Gaussian noise.
 
-    Level 1 counts all cells of each list, and of each tree the two halves and what is missing; the root has no count.
-    Level l + 1 counts the two children of each node of level l whose *noisy* count is at least three times the noise,
-    the 512 largest of a column at most.
+    Level 1 counts all cells of each list, and of each tree the quarters of its range and what is missing; the root has
+    no count. Every level after it counts what is missing and all parts of the range, which are disjoint. A part is cut
+    into its halves where its count, as all levels before tell it (:func:`estimated_counts`), is at least three of its
+    standard deviations, and at least :math:`6 \sigma/\sqrt r` where r levels are left: then each half can have three
+    of its own in the end. A column has 512 parts at most.
 
     `partitions`: one a column, at least one. `mu`: :math:`\mu_m > 0`: all levels together are at most one
     :math:`\mu_m`-GDP release, to within the difference between discrete and continuous noise, which the event's price
@@ -115,14 +125,14 @@ class NoisyMarginals:
     level are fixed, and those of one column are disjoint: adding or removing a unit moves one of its counts by 1 at
     most; replacing it moves two by 1, in different coordinates, or none. That is what
     ``DiscreteGaussian(sigma, 1)`` and ``DiscreteGaussian(sigma, 2 ** 0.5)`` name: one and two unit shifts. A list is
-    one such release and a tree of depth D at most D of them, each free to depend on those before it, so that their
+    one such release and a tree of depth D is D of them, each free to depend on those before it, so that their
     composition holds adaptively (the pair of shifted discrete Gaussians dominates every step: Zhu, Dong and Wang 2022,
     Theorem 10). With
 
     .. math:: \sigma_c = \sqrt d\,\Delta/\mu_m, \qquad \sigma_D = \sqrt{d D}\,\Delta/\mu_m
 
     each column has :math:`\mu^2 = \mu_m^2/d`, whatever its kind: :math:`D\,\Delta^2/\sigma_D^2 = \Delta^2/\sigma_c^2`.
-    Which nodes are opened, and where a tree ends, follows from noisy counts alone.
+    Which parts are halved follows from noisy counts alone.
 
     References
     ----------
@@ -134,13 +144,13 @@ class NoisyMarginals:
     >>> marginals = NoisyMarginals((Partition(3), Partition.tree(14)), mu=0.1, neighbours="add-or-remove")
     >>> marginals.event.events[1].times, round(marginals.sigma(marginals.partitions[1]), 2)
     (14, 52.92)
-    >>> level = marginals.first
+    >>> level = marginals.level(1)
     >>> [nodes.tolist() for nodes in level.nodes]
-    [[0, 1, 2], [0, 1, 2]]
-    >>> exact = [np.array([700, 300, 0]), np.array([990, 10, 0])]
+    [[0, 1, 2], [0, 4, 5, 6, 7]]
+    >>> exact = [np.array([700, 300, 0]), np.array([0, 990, 10, 0, 0])]
     >>> noisy = marginals.release_level(level, exact, SeededNoise(0))
-    >>> marginals.after(level, noisy).nodes[1].tolist()  # of the other half too little is seen
-    [0, 1]
+    >>> marginals.level(2, [(level, noisy)]).nodes[1].tolist()  # of the other quarters too little is seen
+    [0, 5, 6, 7, 8, 9]
     """
 
     partitions: tuple[Partition, ...]
@@ -185,13 +195,6 @@ class NoisyMarginals:
             )
         )
 
-    @property
-    def first(self) -> MarginalLevel:
-        """The first level: all cells of lists; of trees both halves and what is missing."""
-        return MarginalLevel(
-            1, tuple(np.arange(3 if partition.depth else partition.cells) for partition in self.partitions)
-        )
-
     def release_level(
         self, level: MarginalLevel, counts: Sequence[IntArray], noise: NoiseSource
     ) -> tuple[IntArray, ...]:
@@ -206,23 +209,53 @@ class NoisyMarginals:
             for partition, column in zip(self.partitions, counts, strict=True)
         )
 
-    def after(self, level: MarginalLevel, noisy: Sequence[IntArray]) -> MarginalLevel:
-        """Return the level below, as it follows from noisy counts alone; nothing is left of trees that ended."""
-        opened = (
-            self._opened(partition, level.number, nodes, released)
-            for partition, nodes, released in zip(self.partitions, level.nodes, noisy, strict=True)
-        )
-        return MarginalLevel(level.number + 1, tuple(opened))
+    def level(self, number: int, before: Levels = ()) -> MarginalLevel:
+        """Return what a level counts, as it follows from the noisy counts of those before it alone. One that was lost
+        is not among `before`.
+        """
+        return MarginalLevel(number, tuple(self._nodes(place, number, before) for place in range(len(self.partitions))))
 
-    def _opened(self, partition: Partition, level: int, nodes: IntArray, noisy: IntArray) -> IntArray:
-        """Return the children of the nodes of one column that are looked into."""
-        if level >= partition.depth:
-            return nodes[:0]
-        large = (noisy >= THRESHOLD * self.sigma(partition)) & (nodes < 2**level)  # what is missing has no halves
-        nodes, noisy = nodes[large], noisy[large]
-        largest = np.sort(np.argsort(-noisy, kind="stable")[:MOST_OPENED])
-        return (2 * nodes[largest][:, None] + np.arange(2)).ravel()
+    def _nodes(self, place: int, number: int, before: Levels) -> IntArray:
+        """Return what a level counts of one column."""
+        partition = self.partitions[place]
+        if number > max(partition.depth, 1):
+            return np.zeros(0, dtype=np.int64)
+        if not partition.depth:
+            return np.arange(partition.cells)
+        if not before:
+            return np.array([MISSING, 4, 5, 6, 7] if partition.depth > 1 else [MISSING, 2, 3])
+        return self._halved(place, partition.depth - number + 1, before)
 
-    def nothing(self, level: MarginalLevel) -> tuple[IntArray, ...]:
-        """Return what a level counts for that was drawn and never stored: zeros, so that trees end there."""
-        return tuple(np.zeros(len(nodes), dtype=np.int64) for nodes in level.nodes)
+    def _halved(self, place: int, n_left: int, before: Levels) -> IntArray:
+        """Return the parts of a tree that a level counts, where so many levels are left, this one among them."""
+        partition = self.partitions[place]
+        nodes, counts, errors = estimated_counts(place, before)
+        least = self.sigma(partition) * THRESHOLD * np.maximum(errors, 2 / math.sqrt(n_left))
+        halved = np.flatnonzero((counts >= least) & (nodes != MISSING) & (nodes < 2**partition.depth))
+        halved = halved[np.argsort(-counts[halved], kind="stable")][: max(MOST_PARTS - len(nodes), 0)]
+        return np.sort(np.concatenate([np.delete(nodes, halved), 2 * nodes[halved], 2 * nodes[halved] + 1]))
+
+
+def estimated_counts(place: int, levels: Levels) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Return the smallest parts of a column that were counted, sorted, how many units are in each, and the standard
+    deviation of that, in σ: ``(n_parts,)`` each. It is the least-squares estimate by all counts: of a part, of parts
+    that it was cut into, and of those that it was cut from.
+    """
+    every = np.concatenate([level.nodes[place] for level, _ in levels])
+    nodes, of = np.unique(every, return_inverse=True)
+    times = np.bincount(of)
+    counts = np.bincount(of, np.concatenate([noisy[place] for _, noisy in levels])) / times
+    variances = 1.0 / times
+    at = {node: number for number, node in enumerate(nodes.tolist())}
+    cut = [(number, [at[2 * node], at[2 * node + 1]]) for node, number in at.items() if node and 2 * node in at]
+    for whole, halves in reversed(cut):  # by a part and what is below it: halves have larger numbers than their whole
+        of_halves = variances[halves].sum()
+        weight = of_halves / (of_halves + variances[whole])
+        counts[whole] += (1 - weight) * (counts[halves].sum() - counts[whole])
+        variances[whole] *= weight
+    for whole, halves in cut:  # and by what is around it
+        shares = variances[halves] / variances[halves].sum()
+        counts[halves] += shares * (counts[whole] - counts[halves].sum())
+        variances[halves] += shares * (shares * variances[whole] - variances[halves])
+    parts = np.delete(np.arange(len(nodes)), [whole for whole, _ in cut])
+    return nodes[parts], counts[parts], np.sqrt(variances[parts])

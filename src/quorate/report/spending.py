@@ -237,13 +237,14 @@ def lost_in_words(parts: Iterable[Part]) -> str | None:
         noun, of, rest = ("limit of the units held out" if part.purpose == TUNING else part.purpose).partition(" of ")
         counts.append(f"{several(part.interrupted, noun)}{of}{rest}")
     words = f"{' and '.join(counts)}, charged and never released: a process ended in between"
-    known = [part.answered for part in lost if part.purpose == MARGINAL_LEVEL]
-    if known == [0]:
+    if (levels := [part for part in lost if part.purpose == MARGINAL_LEVEL]) and not levels[0].answered:
         return (
             f"{words}. Nothing is known of any column, so that rows are drawn evenly within the declared bounds: "
             "the model may be of no use"
         )
-    return words if not known else f"{words}. No level below the first {several(known[0], 'level')} was counted"
+    return (
+        f"{words}. Rows are drawn from the levels that are stored; lists are counted in the first" if levels else words
+    )
 
 
 def lost_uncounted(parts: Iterable[Part]) -> list[Part]:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import sqrt
-from typing import Any, Final, Literal, NoReturn, TypeAlias
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
@@ -25,13 +26,14 @@ from quorate.data.rows import Rows, columns
 from quorate.errors import InvalidParameter, PreconditionFailed, named
 from quorate.ledger import Reservation
 from quorate.mechanisms import MarginalLevel, NoisyMarginals, Partition
-from quorate.mechanisms.marginals import THRESHOLD
+from quorate.mechanisms.marginals import THRESHOLD, Levels
 from quorate.noise import NoiseSource
 from quorate.release import DrawnBlock, release
 from quorate.release.charge import COORDINATES, MARGINAL_LEVEL
 from quorate.report import Part
 from quorate.report.notation import percent
 from quorate.report.spending import part_of
+from quorate.run.counted_by_halves import counted_by_halves, level_by_halves
 from quorate.types import BoolArray, IntArray, Secret
 
 ENOUGH_PUBLIC: Final = 100  #: public rows that are worth more than rows that are drawn
@@ -40,7 +42,7 @@ STATEMENTS: Final = 16  #: of a pool or coordinates: one is made, and a process 
 LEAST_SHARE, MOST_SHARE = 0.1, 0.3  #: of μ², for marginals
 SHORT_LIST: Final = 50  #: values of a list of which each gets a row, and whose counts need less to be believed
 
-_LEAST_RATIO: Final = 6.0  # of n₀ to what a count must have to be looked into
+_LEAST_RESOLUTION: Final = 6.0  # parts of a range that the default share of marginals tells apart
 _MERGED_AT = 1 << 16  # different cells of a column that are held apart before they are joined
 
 
@@ -120,23 +122,18 @@ def count_cells(
     return Secret(counts)
 
 
-DrawingRule: TypeAlias = Literal[1, 2, 3]
-
-#: How rows are drawn, today's first; a run that was begun goes on with the rule that it began with. 1: from no count
-#: below three standard deviations; 2: with the tails of a number; 3: and of what long lists have in many small counts.
-RULES: Final[tuple[DrawingRule, ...]] = (3, 2, 1)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class ReleasedMarginals:
-    """Noisy counts as they were stored, public. `lost`: the level that was drawn and not stored; it counts as zeros and
-    ended the trees. `rule`: how rows are drawn.
+    """Noisy counts as they were stored, public. `lost`: levels that were drawn and not stored. `by_halves`: whether the
+    run was begun when a level counted the halves of large parts alone. `tails`: whether rows are drawn from parts of a
+    number's range that are not believed, too.
     """
 
     marginals: NoisyMarginals
-    levels: tuple[tuple[MarginalLevel, tuple[IntArray, ...]], ...] = field(repr=False)
-    lost: int | None = None
-    rule: DrawingRule = 3
+    levels: Levels = field(repr=False)
+    lost: tuple[int, ...] = ()
+    by_halves: bool = False
+    tails: bool = False
 
 
 def release_marginals(
@@ -149,23 +146,26 @@ def release_marginals(
 ) -> ReleasedMarginals:
     """Release every level that is left, each one as a block: drawn, durable, noise, stored, and only then used.
     Privacy: a level that an earlier process stored is read from the ledger, and one that it drew and did not store is
-    taken as zeros and never drawn again. Exact counts are worked out for the nodes of a level alone, once the level
-    before is stored.
+    left out and never drawn again. Exact counts are worked out for the nodes of a level alone, once the level before is
+    stored. Once coordinates rest on what was released, nothing more is.
     """
-    level, levels, lost = marginals.first, [], None
-    for block in reservation.blocks(MARGINAL_LEVEL):
-        if block.answers is None:
-            lost, noisy = level.number, marginals.nothing(level)
-        else:
-            stored = zip(block.answers[0], level.nodes, strict=True)
-            noisy = tuple(np.array(column, dtype=np.int64).reshape(nodes.shape) for column, nodes in stored)
-        levels.append((level, noisy))
-        level = marginals.after(level, noisy)
-    while not level.is_empty:
+    stored = [None if block.answers is None else block.answers[0] for block in reservation.blocks(MARGINAL_LEVEL)]
+    by_halves = counted_by_halves(marginals, [answers for answers in stored if answers is not None])
+    levels: list[tuple[MarginalLevel, tuple[IntArray, ...]]] = []
+    follow = partial(level_by_halves if by_halves else NoisyMarginals.level, marginals)
+    for number, answers in enumerate(stored, start=1):
+        level = follow(number, levels)
+        if answers is not None:
+            noisy = zip(answers, level.nodes, strict=True)
+            levels.append((level, tuple(np.array(of, dtype=np.int64).reshape(nodes.shape) for of, nodes in noisy)))
+        elif by_halves:
+            levels.append((level, tuple(np.zeros(len(nodes), dtype=np.int64) for nodes in level.nodes)))
+    level = follow(len(stored) + 1, levels)
+    while not level.is_empty and not stated_coordinates(reservation):
         if progress:
             progress(level.number - 1, marginals.n_levels)
         exact = tuple(  # how many units are in each node of the level, column by column
-            count.within(*partition.cells_of(nodes, level.number))
+            count.within(*partition.cells_of(nodes))
             for partition, nodes, count in zip(marginals.partitions, level.nodes, counts.reveal(), strict=True)
         )
 
@@ -174,10 +174,11 @@ def release_marginals(
 
         _, noisy = release(reservation, MARGINAL_LEVEL, 1, compute, record=lambda of: [[part.tolist() for part in of]])
         levels.append((level, noisy))
-        level = marginals.after(level, noisy)
+        level = follow(level.number + 1, levels)
     if progress:
         progress(marginals.n_levels, marginals.n_levels)
-    return ReleasedMarginals(marginals, tuple(levels), lost)
+    lost = tuple(number for number, answers in enumerate(stored, start=1) if answers is None)
+    return ReleasedMarginals(marginals, levels, lost, by_halves)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -192,7 +193,7 @@ class PoolPlan:
 
     @property
     def resolution(self) -> float:
-        """Return q = n₀/(3 σ) of the column with the most noise: how many parts of its range can be told apart."""
+        """Return q of the column with the most noise: how many parts of its range can be told apart."""
         return resolution_of(self.marginals, self.n_units)
 
     def event_for(self, neighbours: Relation | None) -> Composed:
@@ -242,8 +243,9 @@ class PoolPlan:
     def pool_in_words(self, released: ReleasedMarginals | None, n_rows: int | None = None) -> str:
         """Say in a sentence what the pool is; `n_rows`: of it, once it is drawn."""
         verb, more = "will be" if n_rows is None else "were", ""
-        if released is not None and released.lost is not None:
-            more = f"; level {released.lost} was drawn and lost when a process ended, and counts as zeros"
+        if released is not None and released.lost:
+            levels = ", ".join(map(str, released.lost))
+            more = f"; level {levels} was drawn and lost when a process ended, and is left out"
         return (
             f"{n_rows or self.n_rows:,} rows {verb} drawn from noisy counts of "
             f"{several(len(self.marginals.partitions), 'column')}; the counts take {percent(self.share)} of the budget "
@@ -253,25 +255,41 @@ class PoolPlan:
 
 
 def plan_pool(
-    declared: Schema, mu: float, *, n_units: int, neighbours: Relation, share: float | None = None, n_rows: int = N_ROWS
+    declared: Schema,
+    mu: float,
+    *,
+    n_units: int,
+    neighbours: Relation,
+    share: float | None = None,
+    n_rows: int = N_ROWS,
+    averaged: bool = True,
 ) -> PoolPlan:
-    """Fix the noise of marginals, and their share of `mu`²: the least of .1 to .3 that tells six parts apart."""
+    """Fix the noise of marginals, and their share of `mu`²: the least of .1 to .3 that tells six parts apart.
+    `averaged`: whether a part is taken to be counted by half of the levels, or by one, as runs were begun once.
+    """
     whole = NoisyMarginals(partitions_of(declared), mu, neighbours)
     if share is None:
         percents = range(round(100 * LEAST_SHARE), round(100 * MOST_SHARE))
         fitting = (
             percent / 100
             for percent in percents
-            if resolution_of(replace(whole, mu=mu * sqrt(percent / 100)), n_units) >= _LEAST_RATIO
+            if resolution_of(replace(whole, mu=mu * sqrt(percent / 100)), n_units, averaged=averaged)
+            >= _LEAST_RESOLUTION
         )
         share = next(fitting, MOST_SHARE)
     marginals = replace(whole, mu=mu * sqrt(share))
     return PoolPlan(declared=declared, share=share, marginals=marginals, n_units=n_units, n_rows=n_rows)
 
 
-def resolution_of(marginals: NoisyMarginals, n_units: int) -> float:
-    """Return n₀/(3 σ) of the column with the most noise."""
-    return n_units / (THRESHOLD * max(marginals.sigma(partition) for partition in marginals.partitions))
+def resolution_of(marginals: NoisyMarginals, n_units: int, *, averaged: bool = True) -> float:
+    """Return q = n₀/(3 σ) of the column with the most noise, σ that of a count, or of the mean of half of a tree's
+    levels.
+    """
+
+    def noise(partition: Partition) -> float:
+        return marginals.sigma(partition) / sqrt(max(partition.depth / 2, 1) if averaged else 1)
+
+    return n_units / (THRESHOLD * max(map(noise, marginals.partitions)))
 
 
 def stated_coordinates(reservation: Reservation) -> set[str]:

@@ -10,7 +10,9 @@ import numpy as np
 
 from quorate.data.canonical import row_digests
 from quorate.data.declared_schema import CategoryColumn, DeclaredColumn, NumberColumn, Schema
-from quorate.mechanisms.marginals import THRESHOLD
+from quorate.mechanisms import Partition
+from quorate.mechanisms.marginals import MISSING, THRESHOLD, estimated_counts
+from quorate.run.counted_by_halves import parts_by_halves
 from quorate.run.drawn_pool import SHORT_LIST, ReleasedMarginals
 from quorate.run.stage_store import StageStore, pool_stage
 from quorate.types import FloatArray, IntArray, Secret, derive
@@ -32,8 +34,8 @@ def most_distinct(schema: Schema, n_rows: int) -> int:
 def draw_rows(schema: Schema, released: ReleasedMarginals | None, n_rows: int, key: Secret[bytes]) -> pl.DataFrame:
     """Draw rows from released marginals, each column by itself: ``(n_rows + added, n_columns)``, free of charge. A
     count that noise explains is 0: below σ of a list of at most 50 values, below 3 σ elsewhere, and below 1.5 σ where a
-    number's count is the tail of what is beside it. A list is drawn in proportion to its counts; a number by going down
-    its tree, and evenly within the last part that was looked into. Where all counts are 0, or nothing was released yet,
+    number's count is the tail of what is beside it. Columns are drawn in proportion to their counts, and numbers evenly
+    within a part of their range. Where all counts are 0, or nothing was released yet,
     every listed value, and every part of the grid, is as likely as another. For each value of a list of at most 50 that
     no row has, one row is added. Rows follow from the key and the released counts, the same on every machine.
     """
@@ -114,75 +116,44 @@ def _weights(held: DeclaredColumn, released: ReleasedMarginals | None, place: in
     even = np.append(np.ones(held.missing, dtype=np.int64), 0)
     if released is None:
         return even
+    counts = next((noisy[place] for level, noisy in released.levels if level.number == 1), None)
+    if counts is None:  # it was lost
+        return even
     sigma = released.marginals.sigma(released.marginals.partitions[place])
-    counts = released.levels[0][1][place]
     believed = np.where(counts >= sigma * (1 if held.missing <= SHORT_LIST else THRESHOLD), counts, 0)
     small = np.append(believed[:-1] == 0, False)
     together = float(counts[small].sum())  # a count of its own, with the noise of all of them
-    if released.rule >= 3 and small.any() and together >= THRESHOLD * sigma * np.sqrt(small.sum()):
+    if small.any() and together >= THRESHOLD * sigma * np.sqrt(small.sum()):
         return np.where(small, together / small.sum(), believed)
     return believed if believed.any() else even
 
 
 def _parts(held: NumberColumn, released: ReleasedMarginals | None, place: int) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return the parts of a number's range that are drawn from: first leaf, the leaf behind the last, probability."""
-    families = [] if released is None else _families(released, place)
-    nodes, shares, ended = np.zeros(1, dtype=np.int64), np.ones(1), []  # the root, which has no count
-    depth = 0
-    for number, (children, believed) in enumerate(families, start=1):
-        parents, weights = children[:, 0] >> 1, believed
-        totals = weights.sum(axis=1)
-        opened = np.isin(nodes, parents[totals > 0])
-        ended.append((nodes[~opened], depth, shares[~opened]))
-        if not opened.any():
-            nodes, shares = nodes[:0], shares[:0]
-            break
-        below = np.searchsorted(parents, nodes[opened])
-        shares = (shares[opened, None] * weights[below] / totals[below, None]).ravel()
-        nodes, depth = children[below].ravel(), number
-        if number == 1:
-            ended.append((nodes[2:], depth, shares[2:]))
-            nodes, shares = nodes[:2], shares[:2]
-        nodes, shares = nodes[shares > 0], shares[shares > 0]
-    ended.append((nodes, depth, shares))
-    first = np.concatenate([ends << (held.depth - at) for ends, at, _ in ended])
-    behind = np.concatenate([(ends + 1) << (held.depth - at) for ends, at, _ in ended])
-    return first, behind, np.concatenate([probability for *_, probability in ended])
-
-
-def _families(released: ReleasedMarginals, place: int) -> list[tuple[IntArray, FloatArray]]:
-    """Return the halves of each part that was looked into, level by level, and what is believed to be in each. A half
-    is believed from three standard deviations of the noise, and from half of that beside a sibling that is and that is
-    not narrowed down: then a small count is the tail of what is there.
+    """Return the parts of a number's range that are drawn from: first leaf, the leaf behind the last, and how often. A
+    part is believed from three standard deviations of its count, and from half of that beside a half that is.
     """
-    sigma = released.marginals.sigma(released.marginals.partitions[place])
-    families: list[tuple[IntArray, FloatArray]] = []
-    known, counts, variance = np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0)  # of the level above
-    for level, noisy in released.levels:
-        if not len(level.nodes[place]):
-            break
-        size = 3 if level.number == 1 else 2
-        children, estimates = level.nodes[place].reshape(-1, size), noisy[place].reshape(-1, size).astype(np.float64)
-        variances = np.ones(len(children))
-        if len(known) and released.rule >= 2:  # the best estimate of two numbers by three: the halves and their whole
-            above = np.searchsorted(known, children[:, 0] >> 1)
-            gain = 1 / (variance[above] + size)
-            estimates += (gain * (counts[above] - estimates.sum(axis=1)))[:, None]
-            variances -= gain
-        families.append((children, estimates))
-        known, counts, variance = children.ravel(), estimates.ravel(), np.repeat(variances, size)
-    narrowed = [
-        (children[:, 0] >> 1)[(estimates[:, :2] < THRESHOLD / 2 * sigma).any(axis=1)]
-        for children, estimates in families[1:]
-    ]
-    believed = []
-    for (children, estimates), ones in zip(families, [*narrowed, np.zeros(0, dtype=np.int64)], strict=True):
-        siblings, least = children[:, 1::-1], np.full(estimates.shape, float(THRESHOLD))
-        beside = (estimates[:, 1::-1] >= THRESHOLD * sigma) & ~np.isin(siblings, ones)
-        if released.rule >= 2:
-            least[:, :2][beside] = THRESHOLD / 2
-        believed.append((children, np.where(estimates >= least * sigma, estimates, 0.0)))
-    return believed
+    tree, nodes, weights = Partition.tree(held.depth), np.ones(1, dtype=np.int64), np.ones(1)  # the root
+    if released is not None and released.levels:
+        sigma = released.marginals.sigma(tree)
+        if released.by_halves:
+            nodes, weights = parts_by_halves(place, sigma, released.levels)
+        else:
+            counted, counts, errors = estimated_counts(place, released.levels)
+            least = THRESHOLD * sigma * errors
+            beside = np.isin(counted ^ 1, counted[counts >= least]) & (counted > 1)
+            believed = np.where(counts >= np.where(beside, least / 2, least), counts, 0.0)
+            if believed.any():
+                if released.tails:
+                    believed += _tails(counted, np.where(believed > 0, 0.0, counts))
+                nodes, weights = counted[believed > 0], believed[believed > 0]
+    return *tree.cells_of(nodes), weights
+
+
+def _tails(nodes: IntArray, counts: FloatArray) -> FloatArray:
+    """Return how often parts are drawn that are not believed one by one: together as often as they were counted."""
+    positive = np.where(nodes == MISSING, 0.0, np.maximum(counts, 0.0))
+    together = max(float(counts[nodes != MISSING].sum()), 0.0)
+    return positive * (together / max(float(positive.sum()), 1.0))
 
 
 def _chosen(weights: IntArray | FloatArray, shares: FloatArray) -> IntArray:

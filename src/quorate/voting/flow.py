@@ -8,7 +8,7 @@ may be repeated; the release is not, and is never made twice.
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,6 @@ from quorate.ledger import Ledger, Reservation
 from quorate.release import Charge
 from quorate.release.charge import COORDINATES, MARGINAL_LEVEL, is_closed
 from quorate.run.drawn_pool import (
-    RULES,
     STATEMENTS,
     count_cells,
     release_marginals,
@@ -145,11 +144,8 @@ def on_drawn_pool(task: Task, reservation: Reservation, stages: StageStore, see:
         progress=lambda done, total: see("marginals", done, total),
     )
     if pool is None or public_digest(pool) not in stated:
-        for rule in RULES:
-            content = parquet_of(draw_distinct(plan.declared, replace(released, rule=rule), plan.n_rows, task.key))
-            pool = pool_from(content)  # what is written is the pool
-            if not stated or public_digest(pool) in stated:
-                break
+        content = parquet_of(draw_distinct(plan.declared, released, plan.n_rows, task.key))
+        pool = pool_from(content)  # what is written is the pool
         stages.save(pool_stage(task.content_key), task.content_key, content)
     state_coordinates(reservation, public_digest(pool), refusal=OTHER_POOL)
     return task.on(pool, released)

@@ -156,6 +156,7 @@ def _drawn_pool(declared: Schema, facts: PublicFacts, share: float | None) -> Po
         neighbours="add-or-remove" if facts.neighbours == "add-or-remove" else "replace",
         share=share,
         n_rows=facts.n_public,
+        averaged=False,  # shares of votes were not tried again
     )
 
 
