@@ -10,6 +10,7 @@ import shutil
 import stat
 import sys
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,11 +22,12 @@ from quorate.cli import main
 from quorate.deferred import skops
 from quorate.export import check, container, package
 from quorate.export.check import check_export
-from quorate.export.container import UnsafePackageError, read_package, zipped
+from quorate.export.container import UnsafePackageError, read_package
 from quorate.export.contents import ExportReceipt, as_json, sum_of
 from quorate.export.cover import cover_sheet
 from quorate.export.package import export_package
 from quorate.findings import Outcome
+from quorate.folder.published import zipped
 from quorate.report import Facts, model_card, render_html, render_json
 
 
@@ -90,6 +92,25 @@ def test_an_honest_package_passes_and_says_what_it_did_not_look_at(made):
     assert found["chain"] is found["digest"] is Outcome.NOT_RUN
     assert {"container", "manifest", "sums", "files", "pickle", "schema", "seed", "values", "prices", "receipt",
             "versions", "skops", "onnx"} == found.keys() - {"chain", "digest"}  # fmt: skip
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(
+    ("known", "told", "never"),
+    [
+        ({"n_records_from": "read"}, "It was read off the data and is treated as public", "is not public"),
+        ({"n_records_from": "declared"}, "this package does not state it. Ask", "read off the data"),
+        ({"n_records": 300}, "The number was declared by the owner", "not declared"),
+    ],
+)
+def test_a_number_of_units_that_is_treated_as_public_is_not_called_secret(made, known, told, never):
+    files = read_package(made.path)
+    facts = Facts.from_json(files["facts.json"].decode())
+    facts = replace(facts, setup=replace(facts.setup, **{"n_records": None, **known}))
+    sheet = cover_sheet(facts, ExportReceipt.from_json(files["receipt.json"].decode()), files)
+    [said] = [line for line in sheet.splitlines() if line.startswith("**On how many private units")]
+    assert told in said
+    assert never not in said
 
 
 @pytest.mark.heavy

@@ -14,14 +14,14 @@ from tests.folder.test_prompted import write
 
 from quorate.export import check, container, file_checks
 from quorate.export.check import check_export, check_files
-from quorate.export.container import UnsafePackageError, read_package, unpacked, zipped
+from quorate.export.container import UnsafePackageError, read_package, unpacked
 from quorate.export.contents import MEANING, NEEDED, OPTIONAL, as_json
 from quorate.export.file_checks import is_pickle, passed
 from quorate.export.package import export_package
 from quorate.findings import Outcome
 from quorate.folder.batch import load_run
 from quorate.folder.methods import execute
-from quorate.folder.published import NAMES
+from quorate.folder.published import NAMES, zipped
 
 
 def failing(files):

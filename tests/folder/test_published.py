@@ -50,6 +50,11 @@ def test_only_what_was_published_is_exported_and_the_rest_is_named(run, cli, tmp
     assert "is not empty; name a new folder" in cli.refused(4, "export", run, "--to", tmp_path / "out")
 
 
+def test_the_model_does_not_tell_when_it_was_written(run):
+    with zipfile.ZipFile(run / "public" / "student.skops") as model:
+        assert {part.date_time for part in model.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+
+
 def swap(file):
     file.write_bytes(file.read_bytes().replace(b"a", b"b", 1))
 

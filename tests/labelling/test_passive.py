@@ -182,6 +182,24 @@ def test_a_block_in_flight_is_not_drawn_again_by_the_same_process_either(session
     assert released.interrupted.tolist() == [True] * 4 + [False] * 6
 
 
+def test_what_another_server_draws_and_stores_meanwhile_is_told_as_the_ledger_has_it(sessions, votes):
+    """Two servers label from one reservation: a block that the other one has in flight is not lost."""
+    reservation, others = sessions.reserve({"label": 16}), []
+
+    def meanwhile(done, total):
+        if done < total and len(others) < 2:
+            others.append(reservation.draw("label", 4))
+        if done == 8:
+            for block in others:
+                reservation.store(block, [1_000] * block.count)
+
+    released = label(Secret(votes(16)), MECHANISM, reservation, OSNoise(), block=4, progress=meanwhile)
+    assert [block.first for block in others] == [0, 8]
+    assert not released.interrupted.any()
+    stored = chain.from_iterable(block.answers for block in reservation.blocks("label"))
+    assert released.answers.tolist() == list(stored)
+
+
 @pytest.mark.heavy
 @given(
     deaths=st.lists(st.integers(0, 9), max_size=5),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 import stat
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -33,7 +36,7 @@ from quorate.release.charge import (
     stored_answers,
 )
 from quorate.release.guarantee import NOT_DURABLE
-from quorate.release.keys import fingerprint_key, read_or_create_key, with_key, write_atomically
+from quorate.release.keys import fingerprint_key, read_or_create_key, with_key, write_atomically, write_beside
 from quorate.release.session import LedgerTerms, terms_of
 from quorate.types import Secret
 
@@ -147,6 +150,15 @@ def test_a_file_is_written_whole_with_its_mode_and_nothing_beside_it(tmp_path):
         assert (tmp_path / "file").read_bytes() == b"new"
         assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == mode
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("failure", [OSError(errno.ENOSPC, "full"), KeyboardInterrupt()], ids=["full disk", "Ctrl-C"])
+def test_a_file_that_is_not_written_whole_leaves_nothing(tmp_path, monkeypatch, failure):
+    monkeypatch.setattr(os, "fsync", Mock(side_effect=failure))
+    for write in (write_atomically, write_beside):
+        with pytest.raises(type(failure)):
+            write(tmp_path / "file", b"new", mode=0o644)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_key_is_drawn_once_and_never_replaced(tmp_path):

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, NoReturn, Self
-from zipfile import ZIP_DEFLATED
 
 from sklearn.exceptions import NotFittedError
 
@@ -289,7 +288,7 @@ class LearnsByRounds(ShownEstimator, RoundArguments, Arguments):
             If there is no such folder, or the name says that the file is a pickle.
         """
         self._fitted()
-        return write_model(self._published_model(), path, seeded=self.guarantee_.seeded, compression=ZIP_DEFLATED)
+        return write_model(self._published_model(), path, seeded=self.guarantee_.seeded)
 
     def _original(self, does: str) -> FittedRounds:
         """Return what a fit kept, or refuse: a copy has none of it, and does not do what the original does."""

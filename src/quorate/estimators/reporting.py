@@ -21,6 +21,7 @@ from quorate.accounting.figures import at_least, at_most
 from quorate.arguments import one_of
 from quorate.errors import PreconditionFailed, SeededNoiseRefused
 from quorate.export.onnx_model import onnx_student
+from quorate.folder.published import model_bytes
 from quorate.ledger import Ledger
 from quorate.release.keys import file_to_write, told_as_typed
 from quorate.release.session import NoFolds
@@ -42,7 +43,7 @@ def write_report(facts: Callable[[], Facts], path: str | Path, language: Languag
     return page
 
 
-def write_model(model: Any, path: str | Path, *, seeded: bool, public: Any = None, **how: Any) -> Path:
+def write_model(model: Any, path: str | Path, *, seeded: bool, public: Any = None) -> Path:
     """Write a model with skops, for anybody who has scikit-learn; as ONNX where the name ends in ``.onnx``.
 
     An ONNX file is compared with the model on `public`, the public rows as the model takes them, before it is written.
@@ -51,8 +52,6 @@ def write_model(model: Any, path: str | Path, *, seeded: bool, public: Any = Non
     PreconditionFailed if no file can be written there, its name says that it is a pickle, or the model cannot be
     converted.
     """
-    from quorate.deferred import skops
-
     if seeded:
         raise SeededNoiseRefused(
             "seeded noise: this run is reproducible, therefore not private. Every output is marked and export is "
@@ -77,7 +76,7 @@ def write_model(model: Any, path: str | Path, *, seeded: bool, public: Any = Non
             page.write_bytes(content)
         return page
     with told_as_typed(page):
-        skops.io.dump(model, page, **how)
+        page.write_bytes(model_bytes(model))
     return page
 
 

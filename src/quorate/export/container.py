@@ -12,7 +12,7 @@ import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -61,17 +61,6 @@ def _of_disk(path: Path, most_bytes: int) -> bytes:
 def unpacked(content: bytes, *, most_bytes: int = MOST_MODEL_BYTES) -> dict[str, bytes]:
     """Read all files of a zip in memory, such as a model of skops, as :func:`read_package`; folders are allowed."""
     return dict(_of_zip(content, most_bytes, flat=False))
-
-
-def zipped(files: Mapping[str, bytes]) -> bytes:
-    """Return a zip file of some files: the same bytes for the same files, whenever it is made."""
-    written = io.BytesIO()
-    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in files.items():
-            member = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
-            member.external_attr = (stat.S_IFREG | 0o644) << 16
-            archive.writestr(member, content, zipfile.ZIP_DEFLATED)
-    return written.getvalue()
 
 
 def _of_folder(path: Path, most_bytes: int) -> Iterator[tuple[str, bytes]]:

@@ -178,9 +178,11 @@ def _stored(facts: Facts, files: Mapping[str, bytes]) -> str:
 def _units(facts: Facts) -> str:
     setup = facts.setup
     if setup.n_records is None:
+        tells = "settings that follow from it tell about how large it is"  # as "300 teachers of about 4 rows each" does
+        read = f"It was {_FROM['read']}; {tells}. " if setup.n_records_from == "read" else ""
         return (
-            "The number was not declared, and it is not in this package, since it is not public. Ask the owner of the "
-            "run whether the rule of your environment on the least number of units is kept."
+            f"The number was not declared, and this package does not state it. {read}Ask the owner of the run whether "
+            "the rule of your environment on the least number of units is kept."
         )
     return f"On {several(setup.n_records, setup.unit)}. The number was {_FROM[setup.n_records_from]}."
 

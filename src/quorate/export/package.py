@@ -18,7 +18,6 @@ from typing import Any, Final
 
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.export.check import check_files
-from quorate.export.container import zipped
 from quorate.export.contents import (
     CARDS,
     COVER,
@@ -41,7 +40,7 @@ from quorate.export.cover import cover_sheet
 from quorate.export.onnx_model import onnx_student
 from quorate.findings import Outcome
 from quorate.folder.folder import RunFolder
-from quorate.folder.published import FACTS, published_files, write_copies
+from quorate.folder.published import FACTS, published_files, write_copies, zipped
 from quorate.ledger.chain import Receipt
 from quorate.ledger.ledger_files import sync_folder
 from quorate.release.keys import told_as_typed, write_atomically, write_beside

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
-from zipfile import ZIP_DEFLATED
 
 from numpy.typing import NDArray
 
@@ -20,7 +19,15 @@ from quorate.data import encode_labels
 from quorate.errors import NOTHING_CHARGED, NOTHING_MORE, BudgetExhausted, InvalidParameter, LedgerMismatch
 from quorate.findings import Finding, note
 from quorate.folder.folder import RunFolder
-from quorate.folder.published import FACTS, STUDENT, is_finished, publish_files, read_facts, untrusted_types
+from quorate.folder.published import (
+    FACTS,
+    STUDENT,
+    is_finished,
+    model_bytes,
+    publish_files,
+    read_facts,
+    untrusted_types,
+)
 from quorate.folder.sections import RunSettings
 from quorate.folder.settings import DECISION_THRESHOLD, Settings
 from quorate.ledger import Budget, Ledger
@@ -419,13 +426,10 @@ def outputs(folder: RunFolder, *, next_command: str) -> Outputs:
 
 def student_bytes(student: Any) -> bytes:
     """Return the student as skops writes it; InvalidParameter where it cannot."""
-    from quorate.deferred import skops
-
     try:
-        written = skops.io.dumps(student, compression=ZIP_DEFLATED)  # the description of a Pipeline repeats itself
+        return model_bytes(student)
     except Exception as error:
         raise InvalidParameter(
             f"the student {type(student).__name__} cannot be written by skops ({type(error).__name__}); choose another "
             "[student] model. What is stored stays: the same command goes on from there"
         ) from error
-    return bytes(written)

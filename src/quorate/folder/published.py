@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from zipfile import ZIP_DEFLATED, ZipFile
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from quorate.arguments import for_shell
 from quorate.errors import PreconditionFailed, SeededNoiseRefused
@@ -265,17 +265,33 @@ def untrusted_types(content: bytes) -> list[str]:
     return sorted(skops.io.get_untrusted_types(data=content))
 
 
+def zipped(files: Mapping[str, bytes]) -> bytes:
+    """Return a zip file of some files: the same bytes for the same files, whenever it is made."""
+    written = io.BytesIO()
+    with ZipFile(written, "w", ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            member = ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
+            member.external_attr = (stat.S_IFREG | 0o644) << 16
+            archive.writestr(member, content, ZIP_DEFLATED)
+    return written.getvalue()
+
+
+def model_bytes(model: Any) -> bytes:
+    """Return a model as skops writes it, without the time of day, which would tell how long private rows took."""
+    from quorate.deferred import skops
+
+    with ZipFile(io.BytesIO(skops.io.dumps(model))) as archive:
+        return zipped({name: archive.read(name) for name in archive.namelist()})
+
+
 def with_places_of_now(content: bytes) -> bytes:
     """Return what skops wrote with each class of this package where it is now; the same bytes where none has moved."""
     with ZipFile(io.BytesIO(content)) as archive:
         tree = json.loads(archive.read(_DESCRIPTION))
         if not _put_places(tree):
             return content
-        written = io.BytesIO()
-        with ZipFile(written, "w", ZIP_DEFLATED) as moved:
-            for name in archive.namelist():
-                moved.writestr(name, json.dumps(tree) if name == _DESCRIPTION else archive.read(name))
-    return written.getvalue()
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    return zipped({**parts, _DESCRIPTION: json.dumps(tree).encode()})
 
 
 def _put_places(tree: Any) -> bool:

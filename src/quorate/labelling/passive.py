@@ -9,6 +9,7 @@ nothing twice and draws nothing twice.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from quorate.arguments import count
 from quorate.errors import InvalidParameter
@@ -71,7 +72,7 @@ def label(
             f"counts must have one row for each of the {reserved:,} labels reserved, got {n_queries:,}; the queries "
             "of a run are fixed before its first answer"
         )
-    builder = _stored(mechanism, reservation, n_queries=n_queries, n_classes=n_classes)
+    in_ledger = partial(_stored, mechanism, reservation, n_queries=n_queries, n_classes=n_classes)
     done = sum(earlier.count for earlier in reservation.blocks(LABEL) if earlier.first < n_queries)
     answers_by = answering(mechanism, reservation)
     round_ = block * max(1, n_queries // (ROUNDS * block))
@@ -79,22 +80,21 @@ def label(
     while done < n_queries:
         if predict is not None and done - done % round_ > learned:
             learned = done - done % round_
-            predictions = predict(builder.released(before=learned))
+            predictions = predict(in_ledger().released(before=learned))
         if progress:
             progress(done, n_queries)
         size = min(block, n_queries - done)
-        drawn, answers = answers_by.answer(
+        drawn, _ = answers_by.answer(
             LABEL,
             size,
             lambda drawn: counts.reveal()[drawn.first : drawn.first + drawn.count],
             noise,
             predictions=None if predictions is None else predictions[done : done + size],
         )
-        builder.put(drawn.first, drawn.count, answers)
         done = drawn.first + drawn.count
     if progress:
         progress(n_queries, n_queries)
-    return builder.released()
+    return in_ledger().released()  # with what another server, which shares the ledger, has stored meanwhile
 
 
 def block_size(n_queries: int, noise: NoiseSource, *, informed: bool) -> int:

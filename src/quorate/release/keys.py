@@ -27,7 +27,7 @@ def write_atomically(path: Path, content: bytes, *, mode: int = 0o644) -> None:
 def write_beside(path: Path, content: bytes, *, mode: int) -> Path:
     """Write `content` to a hidden file beside `path`, durably, and return where it is.
 
-    It has the owner of the file that it is to replace, also where root writes it.
+    It has the owner of the file that it is to replace, also where root writes it. Nothing is left where that fails.
     """
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
@@ -35,12 +35,16 @@ def write_beside(path: Path, content: bytes, *, mode: int) -> Path:
     except OSError as error:
         error.filename = str(path)  # which somebody typed, or knows
         raise
-    with os.fdopen(descriptor, "wb") as file:
-        os.fchmod(file.fileno(), mode)
-        keep_owner(file.fileno(), path)
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            os.fchmod(file.fileno(), mode)
+            keep_owner(file.fileno(), path)
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:  # a full disk gets fuller with each attempt, and `public/` holds what may leave alone
+        beside.unlink(missing_ok=True)
+        raise
     return beside
 
 
