@@ -14,6 +14,7 @@ from quorate.data import (
     PublicPool,
     check_classes,
     check_features,
+    column_kinds,
     encode_labels,
     fingerprint,
     fixed_types,
@@ -25,6 +26,7 @@ from quorate.data import (
     slot_bytes,
 )
 from quorate.data.fixed_types import fixed_labels
+from quorate.data.table_reader import TableReader
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.types import Secret
 
@@ -99,6 +101,9 @@ def test_infinite_numbers_of_a_frame_are_refused_where_a_model_would_meet_them(t
         refuse_infinite(table, "X")
     with refused("public: Input contains infinity in column 'age'"):
         public_encoder(table)
+    public = type(table)({"age": [1.0, 2.0]})
+    with refused("X: Input contains infinity in column 'age'"):
+        TableReader.of(public, column_kinds(public))(table)
     check_features(table)  # a Pipeline of the user's own may read it
 
 

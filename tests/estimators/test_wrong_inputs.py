@@ -285,6 +285,10 @@ WRONG = {
     ),
     "a lazy frame, directly": (lambda p: DIRECT.fit(FRAME.lazy(), Y, public=PUBLIC), ("X: got LazyFrame", "collect()")),
     "a dictionary, directly": (lambda p: DIRECT.fit({"a": [1]}, Y, public=PUBLIC), ("X: got dict", "expected a 2-D")),
+    "a pool of intervals, directly": (
+        lambda p: DIRECT.fit(FRAMED, Y, public=PublicPool(FRAMED.to_pandas().apply(pd.cut, bins=3))),
+        ("column 'a' has categories that are none of numbers, text", "write them as text"),
+    ),
     "a data set, directly": (
         lambda p: DIRECT.fit(Parts(), Y, public=PUBLIC),
         ("X: got Parts", "Call to_table() on it", "name its folder as [data] private of a run"),

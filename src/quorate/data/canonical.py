@@ -129,9 +129,6 @@ def _dense_numbers(block: NDArray[np.float64]) -> _Numbers:
 
 
 def _sparse_blocks(X: Rows) -> Iterator[tuple[_Numbers, None]]:
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()  # also sorts the columns of each row
     step = max(1, _BLOCK_CELLS // max(1, X.nnz // n_rows(X)))
     for start in range(0, n_rows(X), step):
         pointers = X.indptr[start : start + step + 1].astype(np.int64)

@@ -13,7 +13,14 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.data.cell_text import OUT_OF_RANGE, category_texts, is_missing, pandas_values, polars_values
+from quorate.data.cell_text import (
+    OUT_OF_RANGE,
+    canonical_text,
+    category_texts,
+    is_missing,
+    pandas_values,
+    polars_values,
+)
 from quorate.data.rows import BEYOND, Rows, as_rows, blocks, columns, is_frame, kind, texts_like, width
 from quorate.deferred import pd, pl
 from quorate.errors import DataRefused
@@ -36,6 +43,7 @@ _PANDAS_OBJECT: dict[str, Family] = {
     "empty": "missing",
 }
 _SHOWN = 8  # names in a message
+_NEITHER = "that are none of numbers, text, truth values and dates, as intervals and periods are; write them as text"
 _BLOCK_CELLS = 1 << 22  # cells looked at together: 32 MiB of float64
 
 
@@ -109,7 +117,11 @@ def _polars_family(dtype: Any, name: str) -> Family:
 def _pandas_family(series: Any, name: str) -> Family:
     types, dtype = pd.api.types, series.dtype
     words = types.is_string_dtype(dtype) and dtype.kind == "O" and str(dtype) != "object"
-    if words or isinstance(dtype, types.CategoricalDtype):
+    if words:
+        return "text"
+    if isinstance(dtype, types.CategoricalDtype):
+        if any(_says_nothing(value) for value in pandas_values(series.cat.categories)):
+            raise DataRefused(f"column {name!r} has categories {_NEITHER}")
         return "text"
     if types.is_bool_dtype(dtype) or (types.is_numeric_dtype(dtype) and not types.is_complex_dtype(dtype)):
         return "number"
@@ -120,8 +132,13 @@ def _pandas_family(series: Any, name: str) -> Family:
         present = [value for value in series.tolist() if not is_missing(value)]
         family = _PANDAS_OBJECT.get(types.infer_dtype(present, skipna=False))
     if family is None:
-        raise DataRefused(f"column {name!r} mixes types; expected numbers, text, truth values or dates alone")
+        raise DataRefused(f"column {name!r} mixes types, or holds entries {_NEITHER}")
     return family
+
+
+def _says_nothing(category: Any) -> bool:
+    """Whether no cell of a category says anything, as of an interval; a date out of range is refused as such."""
+    return not isinstance(category, str) and category is not OUT_OF_RANGE and canonical_text(category) is None
 
 
 def doubles(series: Any) -> NDArray[np.float64]:

@@ -120,10 +120,11 @@ def blocks(X: Rows, cells: int) -> Iterator[Rows]:
 
 
 def as_rows(X: Any, name: str = "X") -> Rows:
-    """Take any 2-D table as one of the four kinds. Frames, numeric arrays and CSR matrices come back as they are.
+    """Take any 2-D table as one of the four kinds. Frames, numeric arrays and CSR matrices come back as they are, these
+    where each cell is stored once and in order.
 
     Lists become float arrays; Arrow tables become polars frames; texts alone (a list, an array or a column of them)
-    become a table of one column, ``text``; sparse matrices of any format become CSR; arrays of Python objects become
+    become a table of one column, ``text``; other sparse matrices become such CSR; arrays of Python objects become
     float arrays where every entry is a number, and so do floats of more than 64 bits. Columns of a frame are called by
     texts afterwards. `name`: what the message calls the table. DataRefused if it is not two-dimensional, has no row or
     no column, has two columns of the same name, or is an array that holds something else than real numbers.
@@ -133,7 +134,7 @@ def as_rows(X: Any, name: str = "X") -> Rows:
         rows = with_text_names(X, name)
     elif _is_sparse(X):
         _refuse_dtype(X.dtype, name)
-        rows = X if X.format == "csr" or len(X.shape) != 2 else summed_cells(X)
+        rows = X if len(X.shape) != 2 or (X.format == "csr" and _is_plain(X)) else summed_cells(X)
         if _is_long(rows.dtype):
             with np.errstate(over="ignore"):
                 rows = rows.astype(np.float64)

@@ -166,8 +166,13 @@ class TableReader:
         return None if says == "number" else microseconds(self.kinds.dialect.iso_date(text), says)
 
     def __call__(self, X: Any, name: str = "X") -> Rows:
-        """Return rows as a published student takes them, refused as :meth:`as_the_pool` does."""
-        return self.kinds(self.as_the_pool(X, name))
+        """Return rows as a published student takes them, refused as :meth:`as_the_pool` does; where an encoder
+        takes them, also if a number is infinite.
+        """
+        rows = self.kinds(self.as_the_pool(X, name))
+        if self.kinds.kinds and is_frame(rows):
+            refuse_infinite(rows, name)
+        return rows
 
     def as_the_pool(self, X: Any, name: str = "X", *, as_given: bool = False) -> Rows:
         """Return a table with the columns of the pool, in its order, types and container.
