@@ -239,7 +239,8 @@ class NoisyMarginals:
 def estimated_counts(place: int, levels: Levels) -> tuple[IntArray, FloatArray, FloatArray]:
     """Return the smallest parts of a column that were counted, sorted, how many units are in each, and the standard
     deviation of that, in σ: ``(n_parts,)`` each. It is the least-squares estimate by all counts: of a part, of parts
-    that it was cut into, and of those that it was cut from.
+    that it was cut into, and of those that it was cut from. Only single numbers are added and multiplied, in one order,
+    so that stored counts give the same parts on every machine.
     """
     every = np.concatenate([level.nodes[place] for level, _ in levels])
     nodes, of = np.unique(every, return_inverse=True)

@@ -47,7 +47,7 @@ def _nodes(partition: Partition, place: int, sigma: float, before: Levels) -> In
     large = (noisy >= THRESHOLD * sigma) & (nodes != MISSING)
     nodes, noisy = nodes[large], noisy[large]
     largest = np.sort(np.argsort(-noisy, kind="stable")[:_MOST_OPENED])
-    return (2 * nodes[largest][:, None] + np.arange(2)).ravel()
+    return np.asarray(2 * nodes[largest][:, None] + np.arange(2)).ravel()
 
 
 def parts_by_halves(place: int, sigma: float, levels: Levels) -> tuple[IntArray, FloatArray]:

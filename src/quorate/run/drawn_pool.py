@@ -156,8 +156,9 @@ def release_marginals(
     for number, answers in enumerate(stored, start=1):
         level = follow(number, levels)
         if answers is not None:
-            noisy = zip(answers, level.nodes, strict=True)
-            levels.append((level, tuple(np.array(of, dtype=np.int64).reshape(nodes.shape) for of, nodes in noisy)))
+            stored_columns = zip(answers, level.nodes, strict=True)
+            noisy = tuple(np.array(column, dtype=np.int64).reshape(nodes.shape) for column, nodes in stored_columns)
+            levels.append((level, noisy))
         elif by_halves:
             levels.append((level, tuple(np.zeros(len(nodes), dtype=np.int64) for nodes in level.nodes)))
     level = follow(len(stored) + 1, levels)
