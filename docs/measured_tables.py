@@ -24,8 +24,9 @@ from quorate.experiments.measurement import Experiment
 
 DOCS = Path(__file__).parent
 KEPT = DOCS / "figures" / "measured.json"
-#: How far a figure may lie from the one that was kept: one row of Mushroom's test part, for another linear algebra.
-SLACK = 7e-4
+#: How far a figure may lie from the one that was kept: by another processor's linear algebra a single vote near a tie
+#: falls otherwise, and the student's figure on a9a was seen to move by .0036.
+SLACK = 5e-3
 
 Figures = dict[str, float]
 

@@ -162,7 +162,9 @@ def test_a_run_of_lists_that_was_begun_with_the_share_of_numbers_goes_on_with_it
     assert read_run(root, begin=False).task.drawn.before.share == 0.1
     asked = prepare.as_asked
     with monkeypatch.context() as then:
-        then.setattr(prepare, "as_asked", lambda config, public: replace(asked(config, public), listed=False))
+        then.setattr(
+            prepare, "as_asked", lambda config, public: replace(asked(config, public), listed=False, averaged=False)
+        )
         killed_in(flow, "descend", root)
     charged = history(root)
     with monkeypatch.context() as twin:  # that does not look for it would pay again
