@@ -35,9 +35,9 @@ def draw_rows(schema: Schema, released: ReleasedMarginals | None, n_rows: int, k
     """Draw rows from released marginals, each column by itself: ``(n_rows + added, n_columns)``, free of charge. A
     count that noise explains is 0: below σ of a list of at most 50 values, below 3 σ elsewhere, and below 1.5 σ where a
     number's count is the tail of what is beside it. Columns are drawn in proportion to their counts, and numbers evenly
-    within a part of their range. Where all counts are 0, or nothing was released yet,
-    every listed value, and every part of the grid, is as likely as another. For each value of a list of at most 50 that
-    no row has, one row is added. Rows follow from the key and the released counts, the same on every machine.
+    within a part of their range. Where all counts are 0, or nothing was released yet, every listed value, and every
+    part of the grid, is as likely as another. For each value of a list of at most 50 that no row has, one row is added.
+    Rows follow from the key and the released counts, the same on every machine.
     """
     import polars as pl
 
